@@ -1,0 +1,115 @@
+/* tdbg.h: the public face of libtdbg, the tensor debugger.
+ *
+ * Open something that holds tensors (a file, a folder, an archive; the format is found from its content),
+ * list what is in it, read values, compute statistics:
+ *
+ *     struct tdbg_error error;
+ *     tdbg_input *input = NULL;
+ *     if (tdbg_input_open(&input, "model.safetensors", &error) != TDBG_OK) {
+ *         fprintf(stderr, "%s\n", error.message);
+ *         return 2;
+ *     }
+ *     for (size_t i = 0; i < tdbg_input_count(input); i++) {
+ *         struct tdbg_info info = tdbg_input_info(input, i);
+ *         struct tdbg_stats stats;
+ *         if (tdbg_input_stats(input, i, &stats, &error) == TDBG_OK)
+ *             printf("%s %s mean %g\n", info.name, info.dtype, stats.mean);
+ *     }
+ *     tdbg_input_close(&input);
+ *
+ * Rules of the house: a function that can fail returns tdbg_status and writes its out-parameters on success
+ * only; the error argument may be NULL; what a handle lends (names, shapes) lives as long as the handle;
+ * nothing here prints, exits or changes the locale. Link with `pkg-config --cflags --libs tdbg`.
+ */
+#ifndef TDBG_H
+#define TDBG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TDBG_API __attribute__((visibility("default")))
+#define TDBG_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define TDBG_API
+#define TDBG_MUST_CHECK
+#endif
+
+/* What went wrong, by what the caller can do about it. */
+typedef enum tdbg_status {
+    TDBG_OK = 0,
+    TDBG_NOMEM,       /* the machine is out of memory */
+    TDBG_IO,          /* the system refused: no such file, no permission, disk full */
+    TDBG_CORRUPT,     /* the file contradicts its own format */
+    TDBG_UNSUPPORTED, /* a valid file that uses something tdbg does not read */
+    TDBG_LIMIT,       /* more than tdbg is willing to take on (see src/base/limits.h) */
+    TDBG_NOTFOUND,    /* no tensor of that name */
+    TDBG_MISMATCH,    /* two things that should fit each other do not */
+    TDBG_MISUSE,      /* the caller's mistake: a bad argument, a bad slice */
+    TDBG_CANCELLED    /* the caller asked to stop */
+} tdbg_status;
+
+#define TDBG_NO_OFFSET UINT64_MAX
+
+/* The story behind a status; owned by the caller, filled on failure. */
+struct tdbg_error {
+    tdbg_status status;
+    uint64_t offset;   /* byte of the file where the trouble shows, or TDBG_NO_OFFSET */
+    char message[384]; /* one line, without a trailing newline */
+};
+
+TDBG_API const char *tdbg_version(void);
+
+/* --- Reading ------------------------------------------------------------------------------------------- */
+
+typedef struct tdbg_input tdbg_input;
+
+#define TDBG_MAX_DIMS 32
+
+/* One tensor as its file describes it. Borrowed from the input. */
+struct tdbg_info {
+    const char *name;   /* "layers.0.weight", "3_query.pth", "dumps/a.pth:layers.0.weight" */
+    const char *dtype;  /* "bfloat16", "int64", "q4_0" */
+    const char *format; /* "torch", "safetensors", "npy", "npz", "gguf", "onnx", "pickle" */
+    int ndim;
+    const int64_t *shape; /* ndim entries */
+    uint64_t bytes;       /* as stored */
+};
+
+/* Over the finite values, in double precision; std divides by n - 1. Complex values count by modulus. */
+struct tdbg_stats {
+    uint64_t count, finite, nan, inf, zeros;
+    double mean, std, min, max, absmax, norm; /* NaN where no finite value exists (norm: 0) */
+};
+
+/* Opens a file, folder or archive. Unreadable parts do not fail the whole: they are listed as skipped. */
+TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_open(tdbg_input **out, const char *path,
+                                                     struct tdbg_error *error);
+TDBG_API void tdbg_input_close(tdbg_input **input);
+
+TDBG_API size_t tdbg_input_count(const tdbg_input *input);
+TDBG_API struct tdbg_info tdbg_input_info(const tdbg_input *input, size_t index);
+TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_find(const tdbg_input *input, const char *name, size_t *index,
+                                                     struct tdbg_error *error);
+
+/* What could not be read: its name and why. */
+TDBG_API size_t tdbg_input_skipped(const tdbg_input *input);
+TDBG_API void tdbg_input_skip(const tdbg_input *input, size_t index, const char **name, const char **reason);
+
+/* Reads `count` elements from element `start`, in row-major order whatever the strides, as doubles (complex:
+ * the modulus). Block-quantised values are de-quantised. */
+TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_read(const tdbg_input *input, size_t index, uint64_t start,
+                                                     uint64_t count, double *out, struct tdbg_error *error);
+
+TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_stats(const tdbg_input *input, size_t index,
+                                                      struct tdbg_stats *out, struct tdbg_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,47 @@
+/* limits.h: every cap tdbg puts on what a file may ask of it, and why it is where it is.
+ *
+ * A cap is not a buffer size: memory is taken as it is needed and never before a claim was checked against
+ * the bytes that are really there. The caps stop what no honest file does.
+ */
+#ifndef TD_BASE_LIMITS_H
+#define TD_BASE_LIMITS_H
+
+#include "tdbg.h"
+
+/* torch allows 64 dimensions, numpy 32; nobody dumps more than 8. A view carries its shape inline. */
+#define TD_MAX_DIMS TDBG_MAX_DIMS
+
+/* Elements of one tensor. 2^48 float32 are a petabyte: more is a lie, and products stay far from overflow. */
+#define TD_MAX_ELEMENTS (INT64_C(1) << 48)
+
+/* Tensors in one input, and names reported as skipped. A state dict of a large mixture of experts holds 10^5.
+ */
+#define TD_MAX_TENSORS (UINT64_C(1) << 22)
+
+/* Length of one tensor's name. Longer ones are a way to eat memory, not a way to name. */
+#define TD_MAX_NAME 4096
+
+/* Descriptors, names, pickle graphs and headers of one input. The largest honest headers seen are 30 MiB. */
+#define TD_MAX_METADATA (UINT64_C(1) << 30)
+
+/* A safetensors header; its own library refuses more than this. */
+#define TD_MAX_SAFETENSORS_HEADER (UINT64_C(100) << 20)
+
+/* Depth of nested containers (dicts in dicts, JSON, protobuf messages). Recursion stays within 64 KiB. */
+#define TD_MAX_DEPTH 64
+
+/* Archives within archives. */
+#define TD_MAX_ARCHIVE_DEPTH 3
+
+/* Files in one folder or archive, and the folders' depth. */
+#define TD_MAX_MEMBERS (UINT64_C(1) << 20)
+#define TD_MAX_FOLDER_DEPTH 32
+
+/* What the compressed members of one input may unpack to in the spill file: a guard against bombs.
+ * TDBG_MAX_UNPACK overrides it. */
+#define TD_MAX_UNPACK (UINT64_C(256) << 30)
+
+/* Deflate cannot honestly exceed 1032 : 1; small members get the benefit of the doubt. */
+#define TD_MAX_INFLATE_RATIO 1100
+
+#endif

@@ -1,0 +1,23 @@
+/* pool.h: a fixed set of worker threads and one way to use them: a parallel loop.
+ *
+ * td_pool_run calls task(context, i) once for every i in [0, count), in any order, on the workers and on the
+ * calling thread, and returns when all are done. Tasks must not depend on each other's order: results go
+ * into slot i and are combined afterwards in index order, which is what keeps answers the same at any thread
+ * count. Not re-entrant: a task does not start a loop of its own.
+ */
+#ifndef TD_BASE_POOL_H
+#define TD_BASE_POOL_H
+
+#include "base/status.h"
+
+struct td_pool;
+
+/* threads 0: TDBG_THREADS, else the CPUs this process may use. */
+TD_CHECK tdbg_status td_pool_open(struct td_pool **out, int threads, struct tdbg_error *error);
+void td_pool_close(struct td_pool **pool);
+int td_pool_threads(const struct td_pool *pool);
+
+void td_pool_run(struct td_pool *pool, uint64_t count, void (*task)(void *context, uint64_t i),
+                 void *context);
+
+#endif

@@ -1,0 +1,14 @@
+/* registry.c: the formats, in the order they are asked. Strong magic first, guesses last. */
+#include "format/reader.h"
+
+const struct td_reader *const td_readers[] = {
+    NULL,
+};
+
+const struct td_reader *td_reader_for(const struct td_source *source)
+{
+    for (size_t i = 0; td_readers[i]; i++)
+        if (td_readers[i]->probe(source))
+            return td_readers[i];
+    return NULL;
+}

@@ -1,0 +1,36 @@
+/* zip.h: the members of a zip in memory. A stored member is a pointer into the file. */
+#ifndef TD_IO_ZIP_H
+#define TD_IO_ZIP_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "io/source.h"
+
+struct td_zip_member {
+    const char *name;
+    uint64_t offset, packed, size; /* of the data: where, bytes there, bytes unpacked */
+    uint32_t crc;
+    uint16_t method; /* 0 stored, 8 deflated; others are listed but cannot be read */
+    bool encrypted;
+};
+
+struct td_zip {
+    const uint8_t *data;
+    size_t size;
+    struct td_arena arena;
+    struct td_zip_member *members; /* in the order of the central directory; folders left out */
+    size_t count;
+};
+
+bool td_zip_probe(const uint8_t *data, size_t size);
+TD_CHECK tdbg_status td_zip_open(struct td_zip *out, const uint8_t *data, size_t size,
+                                 struct tdbg_error *error);
+void td_zip_release(struct td_zip *zip);
+const struct td_zip_member *td_zip_find(const struct td_zip *zip, const char *name);
+
+/* The bytes of a member: in place when stored, else inflated into the bundle's scratch space (CRC checked).
+ */
+TD_CHECK tdbg_status td_zip_read(const struct td_zip *zip, const struct td_zip_member *member,
+                                 struct td_bundle *scratch, const uint8_t **data, struct tdbg_error *error);
+
+#endif
