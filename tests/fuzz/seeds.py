@@ -1,0 +1,39 @@
+"""Writes the seed corpus: for each fuzz target a folder of small good files, made by the real libraries.
+
+    /usr/bin/python3 tests/fuzz/seeds.py OUT
+
+A function marked @seeds("npy") fills OUT/npy, the corpus of tests/fuzz/fuzz_npy.c. The hand-made bad files of
+tests/data/bad/npy are added to it. Keep seeds small (a few KiB): the fuzzer mutates them, size only slows it.
+"""
+import pathlib
+import shutil
+import sys
+
+BAD = pathlib.Path(__file__).parent.parent / "data" / "bad"
+WRITERS = {}
+
+
+def seeds(target):
+    """Marks the function that writes the good files of a target."""
+
+    def register(function):
+        WRITERS.setdefault(target, []).append(function)
+        return function
+
+    return register
+
+
+def main(out):
+    for target, writers in WRITERS.items():
+        folder = out / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for writer in writers:
+            writer(folder)
+        if (BAD / target).is_dir():
+            for path in sorted((BAD / target).iterdir()):
+                shutil.copy(path, folder / f"bad-{path.name}")
+        print(f"{target}: {len(list(folder.iterdir()))} seeds")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))

@@ -1,0 +1,25 @@
+/* test_support.h: cmocka with the headers it wants in front of it. Include it first in every test. */
+#ifndef TD_TEST_SUPPORT_H
+#define TD_TEST_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tdbg.h"
+
+#define assert_ok(expression) assert_int_equal((expression), TDBG_OK)
+
+/* The call fails with this status and exactly this message in `error`. */
+#define assert_fails(expression, expected, text)    \
+    do {                                            \
+        assert_int_equal((expression), (expected)); \
+        assert_string_equal(error.message, (text)); \
+    } while (0)
+
+#endif

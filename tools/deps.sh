@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# deps.sh GROUP…: makes sure the Debian packages of the groups (build, test, conformance) are installed.
+#
+# The only list of system packages in the project. Installs what is missing as root or through `sudo -n`;
+# where neither is possible it prints the command to run and fails. With everything there it is one
+# dpkg-query, so that `make` can afford to ask each time. Other systems have other names: there we say what
+# is needed and go on.
+set -euo pipefail
+
+build=(gcc libc6-dev meson ninja-build pkg-config
+    libarchive-dev libisal-dev libminizip-dev zlib1g-dev libjansson-dev
+    libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
+test=(clang clang-format llvm libclang-rt-14-dev libcmocka-dev binutils isal
+    python3 python3-pytest python3-numpy python3-torch python3-onnx)
+conformance=(python3 python3-venv)
+
+wanted=()
+for group in "$@"; do
+    case $group in
+    build) wanted+=("${build[@]}") ;;
+    test) wanted+=("${test[@]}") ;;
+    conformance) wanted+=("${conformance[@]}") ;;
+    *) echo "deps.sh: no group '$group'" >&2 && exit 2 ;;
+    esac
+done
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "deps.sh: not a Debian system; what is needed, by its Debian names: ${wanted[*]}" >&2
+    exit 0
+fi
+
+present=$(dpkg-query -W -f '${binary:Package} ${db:Status-Status}\n' "${wanted[@]}" 2>/dev/null |
+    sed -n 's/^\([^: ]*\)\(:[^ ]*\)\? installed$/\1/p') || true
+missing=()
+for package in "${wanted[@]}"; do
+    grep -qxF "$package" <<<"$present" || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}")
+if [ "$(id -u)" -eq 0 ]; then
+    sudo=()
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    sudo=(sudo -n)
+else
+    echo "tdbg needs packages that are not installed, and cannot install them. Run:" >&2
+    echo "    sudo apt-get install ${missing[*]}" >&2
+    exit 1
+fi
+echo "installing ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${sudo[@]}" "${install[@]}" || { "${sudo[@]}" apt-get update -q && "${sudo[@]}" "${install[@]}"; }; } >"$log" 2>&1; then
+    tail -20 "$log" >&2
+    exit 1
+fi
