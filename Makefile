@@ -1,27 +1,64 @@
-# The targets of everyday work; Meson and Ninja do the building.
+# The targets of everyday work; Meson and Ninja do the building, tools/ the rest.
+#
+#     make              build/tdbg and build/libtdbg.so (missing system packages are installed first)
+#     make run          the demo: two dumps of a tiny transformer, and what tdbg says about them
+#     make check        the fast inner loop              make test         everything, as CI runs it
+#     make conformance  against the formats' own libraries
+#     make asan | ubsan | tsan | lint | fmt | bench      make fuzz SECONDS=60
+#     make install PREFIX=/usr/local
 BUILD ?= build
 PREFIX ?= /usr/local
+SECONDS ?= 60
 PYTEST = /usr/bin/python3 -m pytest -c tests/pytest.ini -q
 
 all: deps $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) --quiet
 
 deps:
 	@tools/deps.sh build
 
-$(BUILD)/build.ninja:
+test-deps:
+	@tools/deps.sh build test
+
+$(BUILD)/build.ninja: | deps
 	@meson setup $(BUILD) >/dev/null
 
-# The fast inner loop: no installs, no sanitizers, nothing slow.
-check: $(BUILD)/build.ninja
+run: all
+	@tools/demo.sh $(BUILD)
+
+check:
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
 	@ninja -C $(BUILD) --quiet
-	@meson test -C $(BUILD) --print-errorlogs --quiet
+	@meson test -C $(BUILD) --no-rebuild --print-errorlogs --quiet
 	@if ls tests/cli/test_*.py >/dev/null 2>&1; then TDBG=$(BUILD)/tdbg $(PYTEST) -m 'not slow' tests/cli; fi
 
+test: test-deps all
+	@tools/test.py
+
+conformance:
+	@tools/deps.sh build conformance
+	@tools/test.py conformance
+
+asan ubsan tsan: test-deps
+	@tools/test.py $@
+
+lint: all
+	@tools/lint.py $(BUILD)
+
+fuzz: test-deps
+	@tools/fuzz.py --seconds $(SECONDS)
+
+bench: test-deps all
+	@bench/run
+
 fmt:
-	@clang-format -i $$(git ls-files '*.c' '*.h')
+	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
+
+install: all
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@meson install -C $(BUILD) --quiet
 
 clean:
 	@rm -rf build build-* demo
 
-.PHONY: all deps check fmt clean
+.PHONY: all deps test-deps run check test conformance asan ubsan tsan lint fuzz bench fmt install clean

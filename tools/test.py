@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Runs the parts of the test suite and adds up what they say.
+
+    tools/test.py [PART…]      default: all of `make test`
+    tools/test.py --list
+
+Every part runs, whatever became of the one before. Counts come from the JUnit files that meson and pytest write; a
+build, the lint, a fuzz target or an installation counts as one test. A part that does not get as far as counting has
+one failure. The last line is `N passed, N failed`; exit status 1 when any failed.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's torch, numpy and onnx belong to it
+VENV = ROOT / ".venv-conformance"
+FUZZ_SECONDS = 15
+JOBS = str(os.cpu_count() or 1)
+
+
+class Failed(Exception):
+    """A step that did not do its work; the message is its output."""
+
+
+def command(*args, env=None, timeout=1200):
+    """Output of a program that must succeed."""
+    try:
+        done = subprocess.run([str(a) for a in args], cwd=ROOT, env={**os.environ, **(env or {})}, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              errors="replace", timeout=timeout)
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"{args[0]}: not done after {late.timeout:.0f} s") from None
+    except OSError as error:
+        raise Failed(f"{args[0]}: {error.strerror}") from None
+    if done.returncode:
+        raise Failed(done.stdout)
+    return done.stdout
+
+
+def counts(junit):
+    """(passed, failed) of a JUnit file."""
+    passed = failed = 0
+    for case in xml.etree.ElementTree.parse(junit).iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed += 1
+        elif case.find("skipped") is None:
+            passed += 1
+    return passed, failed
+
+
+def counted(junit, *args, env=None):
+    """Runs a test runner that writes `junit`; its own failure to run counts as one."""
+    junit = ROOT / junit
+    junit.unlink(missing_ok=True)
+    trouble = None
+    try:
+        command(*args, env=env)
+    except Failed as failure:
+        trouble = str(failure)
+    passed, failed = counts(junit) if junit.exists() else (0, 0)
+    if trouble:
+        print(trouble)
+        failed = max(failed, 1)
+    return passed, failed
+
+
+def build(folder, compiler, *options):
+    """Configures (once) and builds `folder`."""
+    if not (ROOT / folder / "build.ninja").exists():
+        command("meson", "setup", folder, *options, env={"CC": compiler})
+    command("ninja", "-C", folder, "-j", JOBS)
+    return folder
+
+
+def sanitized(folder, sanitizers):
+    # Shared libraries leave the sanitizer's symbols to the program, hence b_lundef=false.
+    return build(folder, "clang", f"-Db_sanitize={sanitizers}", "-Db_lundef=false", "-Dwerror=true")
+
+
+def meson_tests(folder):
+    return counted(f"{folder}/meson-logs/testlog.junit.xml", "meson", "test", "-C", folder, "--print-errorlogs")
+
+
+def pytest(folder, *args, python=SYSTEM_PYTHON, env=None):
+    junit = f"{folder}/pytest.junit.xml"
+    return counted(junit, python, "-m", "pytest", "-c", "tests/pytest.ini", "-q", f"--junitxml={junit}", *args,
+                   env={"TDBG": str(ROOT / folder / "tdbg"), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
+
+
+def total(*results):
+    return tuple(map(sum, zip(*results)))
+
+
+def leak_options(folder):
+    """LeakSanitizer stops the process to look at it; where ptrace is forbidden it must be off."""
+    done = subprocess.run([ROOT / folder / "tdbg", "--version"], capture_output=True, text=True, env={
+        **os.environ, "ASAN_OPTIONS": "detect_leaks=1"})
+    if "LeakSanitizer has encountered a fatal error" not in done.stderr:
+        return {"ASAN_OPTIONS": "detect_leaks=1"}
+    print("ptrace is forbidden here: leaks are not looked for")
+    return {"ASAN_OPTIONS": "detect_leaks=0"}
+
+
+# --- The parts. Each returns (passed, failed). ---------------------------------------------------------------------
+
+def part_gcc():
+    """gcc, warnings are errors: unit, kernel and CLI tests"""
+    folder = build("build-gcc", "gcc", "-Dwerror=true")
+    return total((1, 0), meson_tests(folder), pytest(folder, "tests/cli"))
+
+
+def part_clang():
+    """clang, warnings are errors: unit and kernel tests"""
+    return total((1, 0), meson_tests(build("build-clang", "clang", "-Dwerror=true")))
+
+
+def part_lint():
+    """layers, habits, sizes, format, exported symbols"""
+    build("build-gcc", "gcc", "-Dwerror=true")
+    print(command("tools/lint.py", "build-gcc"), end="")
+    return 1, 0
+
+
+def part_asan():
+    """AddressSanitizer and UBSan: unit, kernel and CLI tests"""
+    folder = sanitized("build-asan", "address,undefined")
+    os.environ.update(leak_options(folder))
+    return total((1, 0), meson_tests(folder), pytest(folder, "tests/cli", "-m", "not native"))
+
+
+def part_ubsan():
+    """UBSan alone: unit, kernel and CLI tests"""
+    folder = sanitized("build-ubsan", "undefined")
+    return total((1, 0), meson_tests(folder), pytest(folder, "tests/cli", "-m", "not native"))
+
+
+def part_tsan():
+    """ThreadSanitizer: unit and kernel tests, statistics on two threads through the CLI"""
+    folder = sanitized("build-tsan", "thread")
+    return total((1, 0), meson_tests(folder),
+                 pytest(folder, "tests/cli", "-m", "not native and not slow", "-k", "stats", env={"TDBG_THREADS": "2"}))
+
+
+def part_fuzz():
+    """each fuzz target for a short while"""
+    try:
+        output = command("tools/fuzz.py", "--seconds", FUZZ_SECONDS, "--jobs", JOBS)
+    except Failed as failure:
+        output = str(failure)
+    print(output, end="")
+    result = re.search(r"^fuzz: (\d+) targets clean, (\d+) with findings$", output, re.M)
+    return (int(result.group(1)), int(result.group(2))) if result else (0, 1)
+
+
+def part_install():
+    """make install, then a program built against it with pkg-config"""
+    with tempfile.TemporaryDirectory() as prefix:
+        print(command("tools/test-install.sh", prefix), end="")
+    return 1, 0
+
+
+def part_demo():
+    """make run"""
+    print(command("make", "--no-print-directory", "run"), end="")
+    return 1, 0
+
+
+def part_conformance():
+    """against the formats' own libraries from the package registry"""
+    requirements = ROOT / "tests/conformance/requirements.txt"
+    stamp = VENV / "requirements.txt"
+    if not stamp.exists() or stamp.read_text() != requirements.read_text():
+        shutil.rmtree(VENV, ignore_errors=True)
+        command(SYSTEM_PYTHON, "-m", "venv", VENV)
+        command(VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements)
+        shutil.copy(requirements, stamp)
+    build("build", "cc")
+    return pytest("build", "tests/conformance", python=VENV / "bin/python")
+
+
+PARTS = {name[len("part_"):]: function for name, function in list(globals().items()) if name.startswith("part_")}
+DEFAULT = ["gcc", "clang", "lint", "asan", "tsan", "fuzz", "install", "demo"]
+
+
+def main(names):
+    if names == ["--list"]:
+        for name, part in PARTS.items():
+            print(f"{name:12} {part.__doc__}")
+        return 0
+    unknown = set(names) - set(PARTS)
+    if unknown:
+        sys.exit(f"test.py: no part {' '.join(sorted(unknown))}; there are {' '.join(PARTS)}")
+    results = []
+    for name in names or DEFAULT:
+        print(f"== {name}: {PARTS[name].__doc__}", flush=True)
+        start = time.monotonic()
+        try:
+            passed, failed = PARTS[name]()
+        except Failed as failure:
+            print(failure)
+            passed, failed = 0, 1
+        print(f"-- {name}: {passed} passed, {failed} failed, {time.monotonic() - start:.0f} s", flush=True)
+        results.append((passed, failed))
+    passed, failed = total(*results)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
