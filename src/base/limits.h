@@ -27,6 +27,13 @@
 /* A safetensors header; its own library refuses more than this. */
 #define TD_MAX_SAFETENSORS_HEADER (UINT64_C(100) << 20)
 
+/* Values in one JSON text (a tensor of a safetensors header is about eight): jansson takes up to 100 bytes
+ * for each, so this keeps its tree within TD_MAX_METADATA. */
+#define TD_MAX_JSON_VALUES (UINT64_C(10) << 20)
+
+/* The text header of a .npy. numpy itself asks for a special permit beyond 10,000 bytes. */
+#define TD_MAX_NPY_HEADER (UINT64_C(1) << 20)
+
 /* Depth of nested containers (dicts in dicts, JSON, protobuf messages). Recursion stays within 64 KiB. */
 #define TD_MAX_DEPTH 64
 

@@ -1,6 +1,8 @@
 /* status.c: see status.h. */
 #include "base/status.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +14,7 @@ static void fill(struct tdbg_error *error, tdbg_status code, uint64_t offset, co
     error->status = code;
     error->offset = offset;
     vsnprintf(error->message, sizeof error->message, format, args);
+    td_utf8_clean(error->message); /* names from files get in here; the message stays one line of text */
 }
 
 tdbg_status td_fail(struct tdbg_error *error, tdbg_status code, const char *format, ...)

@@ -2,6 +2,8 @@
 #include "format/reader.h"
 
 const struct td_reader *const td_readers[] = {
+    &td_reader_npy,
+    &td_reader_safetensors,
     NULL,
 };
 
