@@ -12,15 +12,19 @@
 struct td_map {
     const uint8_t *data; /* NULL when the file is empty */
     size_t size;
-    int slot; /* in the guard's table */
+    struct td_map_slot *slot; /* in the guard's table */
 };
 
-/* Maps a regular file read-only. */
+/* Maps a regular file read-only. Never blocks on a FIFO or a device: they are refused. */
 TD_CHECK tdbg_status td_map_open(struct td_map *out, const char *path, struct tdbg_error *error);
 
-/* Maps `size` bytes from `offset` (a multiple of the page size) of an open file, read-only. */
+/* Maps `size` bytes from `offset` (a multiple of the page size) of an open file, read-only. The descriptor
+ * may be closed afterwards. */
 TD_CHECK tdbg_status td_map_fd(struct td_map *out, int fd, uint64_t offset, size_t size,
                                struct tdbg_error *error);
+
+/* The first `size` bytes of an open file, writable and shared with it. */
+TD_CHECK tdbg_status td_map_fd_writable(struct td_map *out, int fd, size_t size, struct tdbg_error *error);
 void td_map_close(struct td_map *map);
 
 /* Some page of the mapping that holds `data` vanished under us since it was made. */
