@@ -7,7 +7,7 @@
 # is needed and go on.
 set -euo pipefail
 
-build=(gcc libc6-dev meson ninja-build pkg-config
+build=(make gcc libc6-dev meson ninja-build pkg-config
     libarchive-dev libisal-dev libminizip-dev zlib1g-dev libjansson-dev
     libprotobuf-c-dev protobuf-c-compiler libonnx-dev)
 test=(clang clang-format llvm libclang-rt-14-dev libcmocka-dev binutils isal
