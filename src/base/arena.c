@@ -31,6 +31,19 @@ void td_arena_release(struct td_arena *a)
     *a = (struct td_arena){.limit = a->limit};
 }
 
+bool td_arena_join(struct td_arena *a, struct td_arena *from)
+{
+    if (from->used > a->limit - a->used)
+        return false;
+    struct td_arena_chunk **last = &a->chunks; /* behind ours: the newest chunk still has room */
+    while (*last)
+        last = &(*last)->next;
+    *last = from->chunks;
+    a->used += from->used;
+    *from = (struct td_arena){.limit = from->limit};
+    return true;
+}
+
 static struct td_arena_chunk *add_chunk(struct td_arena *a, size_t need)
 {
     size_t size = a->chunks ? a->chunks->size * 2 : FIRST_CHUNK;

@@ -5,6 +5,7 @@
 #ifndef TD_BASE_ARENA_H
 #define TD_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct td_arena {
@@ -14,6 +15,10 @@ struct td_arena {
 
 void td_arena_init(struct td_arena *a, size_t limit);
 void td_arena_release(struct td_arena *a);
+
+/* Takes over all memory of `from`, which is empty afterwards. False, and nothing moved, when that would pass
+ * the limit. */
+bool td_arena_join(struct td_arena *a, struct td_arena *from);
 
 /* Zeroed, aligned for any type. NULL when memory or the limit is exhausted. */
 void *td_arena_alloc(struct td_arena *a, size_t size);

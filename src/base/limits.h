@@ -27,6 +27,9 @@
 /* A safetensors header; its own library refuses more than this. */
 #define TD_MAX_SAFETENSORS_HEADER (UINT64_C(100) << 20)
 
+/* Files one index may name; the largest models come in a few hundred. */
+#define TD_MAX_SHARDS (1 << 16)
+
 /* Values in one JSON text (a tensor of a safetensors header is about eight): jansson takes up to 100 bytes
  * for each, so this keeps its tree within TD_MAX_METADATA. */
 #define TD_MAX_JSON_VALUES (UINT64_C(10) << 20)
