@@ -23,6 +23,27 @@ def seeds(target):
     return register
 
 
+@seeds("pickle")
+def pickle_seeds(folder):
+    import collections
+    import datetime
+    import pickle
+
+    import numpy as np
+
+    shared = [1, 2.5, "é\n"]
+    shared.append(shared)
+    value = {
+        "plain": (None, True, -1, 2**40, 2**70, 1e300, "text", b"\0\xff", bytearray(b"x"), 1j, {1}, frozenset([2])),
+        "shared": [shared, shared],
+        "objects": [collections.OrderedDict(a=1), collections.Counter("ab"), datetime.date(2020, 1, 2), np.dtype],
+        "array": np.arange(6, dtype=">f4").reshape(2, 3),
+        "scalar": np.float64(3),
+    }
+    for protocol in range(6):
+        (folder / f"protocol{protocol}.pkl").write_bytes(pickle.dumps(value, protocol))
+
+
 def main(out):
     for target, writers in WRITERS.items():
         folder = out / target
