@@ -1,12 +1,27 @@
-/* archive.c: looking into archives: recognises the container by its content and lists its members. */
+/* archive.c: looking into archives: recognises the container by its content and lists its members.
+ *
+ *     zip                          members in place or inflated when asked for    zip.c
+ *     tar                          members in place                               tar.c
+ *     gzip, xz, zstd, bzip2        unpacked into the spill at once, then          unpack.c
+ *         of a tar                     as above
+ *         of anything else             one member, named without the suffix
+ *
+ * A stream that stops too early keeps the members that are whole; the loss is told by one more member,
+ * "(end of archive)", that cannot be opened. A damaged stream is refused as a whole (see decoder.h).
+ */
 #include "io/bundle.h"
+#include "io/map.h"
 #include "io/path.h"
+#include "io/tar.h"
+#include "io/unpack.h"
 
 #include <string.h>
 
 bool td_bundle_probe(const struct td_source *source)
 {
-    return td_zip_probe(source->data, source->size);
+    return td_zip_probe(source->data, source->size) ||
+           td_packing_of(source->data, source->size) != TD_PACKING_NONE ||
+           td_tar_probe(source->data, source->size);
 }
 
 static tdbg_status list_zip(struct td_bundle *bundle, const struct td_source *source,
@@ -26,13 +41,54 @@ static tdbg_status list_zip(struct td_bundle *bundle, const struct td_source *so
     return TDBG_OK;
 }
 
+/* "dumps/a.npy.gz" -> "a.npy" */
+static const char *name_within(struct td_bundle *bundle, const char *name)
+{
+    static const char *const suffixes[] = {".gz", ".xz", ".zst", ".bz2"};
+    name = td_path_base(name);
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t tail = strlen(suffixes[i]);
+        if (length > tail && strcasecmp(name + length - tail, suffixes[i]) == 0)
+            return td_arena_strndup(&bundle->arena, name, length - tail);
+    }
+    return td_arena_strdup(&bundle->arena, name);
+}
+
+static tdbg_status list_packed(struct td_bundle *bundle, const struct td_source *source,
+                               enum td_packing packing, struct td_job *job, struct tdbg_error *error)
+{
+    struct td_unpacked unpacked;
+    TD_TRY(td_unpack(&unpacked, source->data, source->size, packing, &bundle->spill, job, error));
+    if (td_map_shrunk(source->data))
+        return td_fail(error, TDBG_IO, "the file shrank while it was read");
+    if (td_tar_probe(unpacked.data, unpacked.size))
+        return td_tar_list(bundle, unpacked.data, unpacked.size, unpacked.cut, job, error);
+    const char *name = name_within(bundle, source->name);
+    if (!name)
+        return td_fail_nomem(error);
+    if (unpacked.cut)
+        return td_bundle_add_bad(bundle, name, TDBG_CORRUPT, "the compressed stream is cut short", error);
+    struct td_member member = {
+        .name = name, .kind = TD_MEMBER_BYTES, .data = unpacked.data, .size = unpacked.size};
+    return td_bundle_add(bundle, member, error);
+}
+
 tdbg_status td_bundle_open_archive(struct td_bundle **out, const struct td_source *source, struct td_job *job,
                                    struct tdbg_error *error)
 {
-    (void)job;
     struct td_bundle *bundle = NULL;
     TD_TRY(td_bundle_make(&bundle, source->bundle, error));
-    tdbg_status status = list_zip(bundle, source, error);
+    enum td_packing packing = td_packing_of(source->data, source->size);
+    tdbg_status status;
+    if (td_zip_probe(source->data, source->size))
+        status = list_zip(bundle, source, error);
+    else if (packing != TD_PACKING_NONE)
+        status = list_packed(bundle, source, packing, job, error);
+    else if (td_tar_probe(source->data, source->size))
+        status = td_tar_list(bundle, source->data, source->size, false, job, error);
+    else
+        status = td_fail(error, TDBG_UNSUPPORTED, "not an archive");
     if (status == TDBG_OK)
         *out = bundle;
     else

@@ -1,11 +1,12 @@
 /* bundle.h: the inside of a bundle, shared by the files that fill one (folder.c, archive.c, tar.c).
  *
  * Filling a bundle is adding members; opening a member is the same for all of them (source.c). A member is
- * one of four things, and that says where its bytes come from when somebody asks:
+ * one of five things, and that says where its bytes come from when somebody asks:
  *
  *     FILE    a path on disk               mapped
  *     BYTES   a range already in memory    as it is
  *     ZIPPED  a member of the zip          in place, or inflated into scratch
+ *     LINK    another member               resolved by whoever lists, before anybody asks
  *     BAD     nothing: a reason
  */
 #ifndef TD_IO_BUNDLE_H
@@ -17,7 +18,7 @@
 #include "io/spill.h"
 #include "io/zip.h"
 
-enum td_member_kind { TD_MEMBER_FILE, TD_MEMBER_BYTES, TD_MEMBER_ZIPPED, TD_MEMBER_BAD };
+enum td_member_kind { TD_MEMBER_FILE, TD_MEMBER_BYTES, TD_MEMBER_ZIPPED, TD_MEMBER_LINK, TD_MEMBER_BAD };
 
 struct td_member {
     const char *name;
@@ -27,6 +28,7 @@ struct td_member {
         const char *path;                   /* FILE */
         const uint8_t *data;                /* BYTES */
         const struct td_zip_member *zipped; /* ZIPPED */
+        const char *target;                 /* LINK: a member's name; NULL: outside */
         const char *reason;                 /* BAD */
     };
     size_t size;                    /* BYTES */
@@ -69,7 +71,7 @@ TD_CHECK tdbg_status td_bundle_add_bad(struct td_bundle *bundle, const char *nam
 /* Makes the index by name; members must not be added afterwards. */
 TD_CHECK tdbg_status td_bundle_sort(struct td_bundle *bundle, struct tdbg_error *error);
 
-/* The first member of that name, or NULL. Needs the index. */
+/* The first member of that name that is not BAD, or a BAD one, or NULL. Needs the index. */
 struct td_member *td_bundle_find(const struct td_bundle *bundle, const char *name);
 
 /* Fills the bundle with the files under the folder. */

@@ -85,8 +85,14 @@ struct td_member *td_bundle_find(const struct td_bundle *bundle, const char *nam
         else
             high = middle;
     }
-    struct td_member *found = low < bundle->count ? &bundle->members[bundle->by_name[low]] : NULL;
-    return found && strcmp(found->name, name) == 0 ? found : NULL;
+    struct td_member *found = NULL;
+    for (; low < bundle->count && (!found || found->kind == TD_MEMBER_BAD); low++) {
+        struct td_member *next = &bundle->members[bundle->by_name[low]];
+        if (strcmp(next->name, name) != 0)
+            break;
+        found = next;
+    }
+    return found;
 }
 
 /* --- opening bundles ------------------------------------------------------------------------------------ */
@@ -193,6 +199,7 @@ static tdbg_status fetch(struct td_bundle *bundle, const struct td_member *membe
     case TD_MEMBER_ZIPPED:
         opened->source.size = member->zipped->size;
         return td_zip_read(&bundle->zip, member->zipped, bundle, &opened->source.data, error);
+    case TD_MEMBER_LINK:
     case TD_MEMBER_BAD:
         break;
     }
