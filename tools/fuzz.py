@@ -26,15 +26,21 @@ SLICE = 300  # seconds of one run of a long campaign
 LIMITS = ["-timeout=5", "-rss_limit_mb=1024", "-malloc_limit_mb=256", "-max_len=65536"]
 
 
-def build():
+def known_targets():
+    sources = (ROOT / "tests/fuzz").glob("fuzz_*.c")
+    return sorted(p.stem[len("fuzz_"):] for p in sources if "LLVMFuzzerTestOneInput" in p.read_text())
+
+
+def build(targets):
     if not (BUILD / "build.ninja").exists():
         subprocess.run(
             ["meson", "setup", BUILD, "-Dfuzz=true", "-Dtests=disabled", "-Db_sanitize=address,undefined",
              "-Db_lundef=false"],
             env={**os.environ, "CC": "clang"}, stdout=subprocess.DEVNULL, check=True, cwd=ROOT)
-    subprocess.run(["ninja", "-C", BUILD, "--quiet"], check=True)
-    return sorted(p.name[len("fuzz_"):] for p in (BUILD / "tests/fuzz").glob("fuzz_*")
-                  if p.is_file() and os.access(p, os.X_OK))
+    done = subprocess.run(["ninja", "-C", BUILD, *(f"tests/fuzz/fuzz_{t}" for t in targets)],
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(done.stdout)
 
 
 def write_seeds():
@@ -100,13 +106,15 @@ def main():
     args = parser.parse_args()
     if args.report:
         return report()
-    known = build()
+    known = known_targets()
     unknown = set(args.targets) - set(known)
     if unknown:
         sys.exit(f"fuzz.py: no target {' '.join(sorted(unknown))}; there are {' '.join(known)}")
+    targets = args.targets or known
+    build(targets)
     write_seeds()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as jobs:
-        results = list(jobs.map(lambda t: run(t, args.seconds, args.cpu_minutes * 60), args.targets or known))
+        results = list(jobs.map(lambda t: run(t, args.seconds, args.cpu_minutes * 60), targets))
     print(f"fuzz: {results.count(True)} targets clean, {results.count(False)} with findings")
     return 0 if all(results) else 1
 
