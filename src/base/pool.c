@@ -1,0 +1,159 @@
+/* pool.c: see pool.h.
+ *
+ * The workers sleep on `wake` until `round` changes, then draw indices from one atomic counter until it runs
+ * out; the caller draws as well and then waits on `idle` for the last worker to come back. One loop at a time:
+ * `entry` makes a second caller wait its turn. Which thread runs which index is left to chance on purpose:
+ * it balances itself, and nothing may depend on it.
+ */
+#include "base/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { MAX_THREADS = 256 };
+
+struct td_pool {
+    pthread_mutex_t entry, lock;
+    pthread_cond_t wake, idle;
+    uint64_t round; /* guarded by lock, as are busy and closing */
+    int busy;
+    bool closing;
+
+    void (*task)(void *context, uint64_t i);
+    void *context;
+    uint64_t count;
+    _Atomic uint64_t next;
+
+    int workers; /* threads beside the caller */
+    pthread_t threads[];
+};
+
+static void draw(struct td_pool *pool)
+{
+    for (;;) {
+        uint64_t i = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+        if (i >= pool->count)
+            return;
+        pool->task(pool->context, i);
+    }
+}
+
+static void *work(void *argument)
+{
+    struct td_pool *pool = argument;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (pool->round == seen && !pool->closing)
+            pthread_cond_wait(&pool->wake, &pool->lock);
+        if (pool->closing)
+            break;
+        seen = pool->round;
+        pthread_mutex_unlock(&pool->lock);
+        draw(pool);
+        pthread_mutex_lock(&pool->lock);
+        if (--pool->busy == 0)
+            pthread_cond_signal(&pool->idle);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+static tdbg_status wanted_threads(int *threads, struct tdbg_error *error)
+{
+    const char *text = getenv("TDBG_THREADS");
+    if (text && *text) {
+        char *end;
+        errno = 0;
+        long value = strtol(text, &end, 10);
+        if (errno || *end || value < 1 || value > MAX_THREADS)
+            return td_fail(error, TDBG_MISUSE, "TDBG_THREADS=%s: a number from 1 to %d is needed", text,
+                           MAX_THREADS);
+        *threads = (int)value;
+        return TDBG_OK;
+    }
+    cpu_set_t cpus;
+    int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    *threads = count > MAX_THREADS ? MAX_THREADS : count;
+    return TDBG_OK;
+}
+
+tdbg_status td_pool_open(struct td_pool **out, int threads, struct tdbg_error *error)
+{
+    if (threads < 0 || threads > MAX_THREADS)
+        return td_fail(error, TDBG_MISUSE, "%d threads: a number from 1 to %d is needed", threads,
+                       MAX_THREADS);
+    if (threads == 0)
+        TD_TRY(wanted_threads(&threads, error));
+
+    struct td_pool *pool = calloc(1, sizeof *pool + (size_t)(threads - 1) * sizeof pool->threads[0]);
+    if (!pool)
+        return td_fail_nomem(error);
+    pthread_mutex_init(&pool->entry, NULL);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->idle, NULL);
+    for (int i = 0; i < threads - 1; i++) {
+        int code = pthread_create(&pool->threads[i], NULL, work, pool);
+        if (code != 0) {
+            td_pool_close(&pool);
+            errno = code;
+            return td_fail_errno(error, "cannot start a thread");
+        }
+        pool->workers++;
+    }
+    *out = pool;
+    return TDBG_OK;
+}
+
+void td_pool_close(struct td_pool **slot)
+{
+    struct td_pool *pool = *slot;
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->closing = true;
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < pool->workers; i++)
+        pthread_join(pool->threads[i], NULL);
+    pthread_cond_destroy(&pool->idle);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->lock);
+    pthread_mutex_destroy(&pool->entry);
+    free(pool);
+    *slot = NULL;
+}
+
+int td_pool_threads(const struct td_pool *pool)
+{
+    return pool->workers + 1;
+}
+
+void td_pool_run(struct td_pool *pool, uint64_t count, void (*task)(void *context, uint64_t i), void *context)
+{
+    if (count == 0)
+        return;
+    pthread_mutex_lock(&pool->entry);
+    pool->task = task;
+    pool->context = context;
+    pool->count = count;
+    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+
+    pthread_mutex_lock(&pool->lock);
+    pool->busy = pool->workers;
+    pool->round++;
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+
+    draw(pool);
+
+    pthread_mutex_lock(&pool->lock);
+    while (pool->busy > 0)
+        pthread_cond_wait(&pool->idle, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&pool->entry);
+}
