@@ -14,6 +14,16 @@
 /* Elements of one tensor. 2^48 float32 are a petabyte: more is a lie, and products stay far from overflow. */
 #define TD_MAX_ELEMENTS (INT64_C(1) << 48)
 
+/* Elements of a view whose rows share elements (an unfolded signal): a few bytes can pose as a petabyte that
+ * way, and computing over it would take days. Expanded axes do not count: they are never walked. */
+#define TD_MAX_OVERLAPPING (INT64_C(1) << 34)
+
+/* Bins of a histogram: each thread holds its own counts of them. */
+#define TD_MAX_BINS 65536
+
+/* Entries of a sparse tensor that are not in order, or name a place twice: they cost memory to sort. */
+#define TD_MAX_UNSORTED (1 << 22)
+
 /* Tensors in one input, and names reported as skipped. A state dict of a large mixture of experts holds 10^5.
  */
 #define TD_MAX_TENSORS (UINT64_C(1) << 22)

@@ -1,9 +1,9 @@
 /* pool.c: see pool.h.
  *
  * The workers sleep on `wake` until `round` changes, then draw indices from one atomic counter until it runs
- * out; the caller draws as well and then waits on `idle` for the last worker to come back. One loop at a time:
- * `entry` makes a second caller wait its turn. Which thread runs which index is left to chance on purpose:
- * it balances itself, and nothing may depend on it.
+ * out; the caller draws as well and then waits on `idle` for the last worker to come back. One loop at a
+ * time: `entry` makes a second caller wait its turn. Which thread runs which index is left to chance on
+ * purpose: it balances itself, and nothing may depend on it.
  */
 #include "base/pool.h"
 

@@ -6,11 +6,15 @@
 #include "base/pool.h"
 #include "tensor/tensor.h"
 
-/* The answer is the same, bit for bit, whatever the tier, the strides and the number of threads. */
+/* The answer is the same, bit for bit, whatever the tier, the strides and the number of threads. Expanded
+ * axes (stride 0) and the unnamed zeros of a sparse tensor are not walked but counted, so there the last bits
+ * may differ from those of a dense copy. std of a single value is NaN, as n - 1 is zero. pool NULL: the
+ * calling thread does it alone. */
 TD_CHECK tdbg_status td_stats(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
                               struct tdbg_stats *out, struct tdbg_error *error);
 
-/* Counts of the finite values in `bins` equal bins over [low, high], the last one closed, as numpy does. */
+/* Counts of the finite values in `bins` equal bins over [low, high], the last one closed, as numpy does
+ * (low = high: half a unit to either side). */
 TD_CHECK tdbg_status td_histogram(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
                                   double low, double high, int bins, uint64_t *counts,
                                   struct tdbg_error *error);

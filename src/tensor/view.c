@@ -108,3 +108,13 @@ bool td_view_is_packed(const struct td_view *view)
     }
     return true;
 }
+
+bool td_view_overlaps(const struct td_view *view)
+{
+    int64_t span = 1; /* does not overflow: the view's reach was checked */
+    for (int i = 0; i < view->shape.ndim && view->count > 0; i++) {
+        int64_t length = (view->shape.size[i] - 1) * view->strides[i];
+        span += length < 0 ? -length : length;
+    }
+    return view->count > span;
+}

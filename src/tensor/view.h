@@ -48,4 +48,7 @@ TD_CHECK tdbg_status td_packed_bytes(enum td_dtype dtype, const struct td_shape 
 /* Row-major without gaps (axes of size 1 do not matter). */
 bool td_view_is_packed(const struct td_view *view);
 
+/* More elements than places they could lie at: expanded axes, or strides that let rows share elements. */
+bool td_view_overlaps(const struct td_view *view);
+
 #endif

@@ -1,0 +1,32 @@
+/* tier.h: the hot loops, once per instruction set, behind one table.
+ *
+ *     scalar   plain C, the specification
+ *     vector   the compiler's vector extensions at the width every CPU of the architecture has
+ *     avx2     the same source compiled for AVX2, with F16C for float16
+ *
+ * All tiers give the same bits. The best one the CPU has is taken; TDBG_CPU=<name> overrides that.
+ */
+#ifndef TD_KERNEL_TIER_H
+#define TD_KERNEL_TIER_H
+
+#include "base/status.h"
+#include "kernel/block.h"
+#include "tensor/dtype.h"
+
+struct td_kernels {
+    const char *name;
+
+    /* At most TD_BLOCK_LENGTH elements of that type, at any address. NULL: the type has no loop of its own
+     * and is converted to doubles first. */
+    struct td_partial (*stats[TD_PLAIN_DTYPES])(const void *elements, int64_t count);
+};
+
+/* The tier this process runs on. Fails with MISUSE when TDBG_CPU names none that this machine has. */
+TD_CHECK tdbg_status td_kernels_select(const struct td_kernels **out, struct tdbg_error *error);
+
+/* All tiers of this build that the CPU can run, best first; NULL-terminated. For tests and benchmarks. */
+const struct td_kernels *const *td_kernels_usable(void);
+
+extern const struct td_kernels td_kernels_scalar; /* stats_scalar.c */
+
+#endif

@@ -1,0 +1,66 @@
+/* test_pool.c: every index exactly once, whatever the number of threads; bad settings refused. */
+#include "test_support.h"
+
+#include "base/pool.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { COUNT = 10000 };
+
+struct marks {
+    atomic_int seen[COUNT];
+};
+
+static void mark(void *context, uint64_t i)
+{
+    struct marks *marks = context;
+    atomic_fetch_add(&marks->seen[i], 1);
+}
+
+static void every_index_once(void **state)
+{
+    (void)state;
+    static struct marks marks;
+    for (int threads = 1; threads <= 5; threads += 2) {
+        struct td_pool *pool = NULL;
+        assert_ok(td_pool_open(&pool, threads, NULL));
+        assert_int_equal(td_pool_threads(pool), threads);
+        for (int round = 0; round < 50; round++) {
+            memset(&marks, 0, sizeof marks);
+            uint64_t count = (uint64_t)(round * 37 % COUNT);
+            td_pool_run(pool, count, mark, &marks);
+            for (uint64_t i = 0; i < COUNT; i++)
+                assert_int_equal(marks.seen[i], i < count);
+        }
+        td_pool_close(&pool);
+        assert_null(pool);
+    }
+}
+
+static void threads_from_the_environment(void **state)
+{
+    (void)state;
+    struct td_pool *pool = NULL;
+    struct tdbg_error error;
+    setenv("TDBG_THREADS", "3", 1);
+    assert_ok(td_pool_open(&pool, 0, &error));
+    assert_int_equal(td_pool_threads(pool), 3);
+    td_pool_close(&pool);
+    setenv("TDBG_THREADS", "many", 1);
+    assert_fails(td_pool_open(&pool, 0, &error), TDBG_MISUSE,
+                 "TDBG_THREADS=many: a number from 1 to 256 is needed");
+    unsetenv("TDBG_THREADS");
+    assert_ok(td_pool_open(&pool, 0, &error));
+    assert_true(td_pool_threads(pool) >= 1);
+    td_pool_close(&pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_index_once),
+        cmocka_unit_test(threads_from_the_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
