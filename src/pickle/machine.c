@@ -103,7 +103,7 @@ tdbg_status td_machine_pop_mark(struct td_machine *m, struct td_pickle_value ***
         return td_machine_fail(m, TDBG_CORRUPT, "%s finds no mark on the stack", m->opcode);
     size_t mark = m->marks[--m->mark_count];
     m->floor = m->mark_count ? m->marks[m->mark_count - 1] : 0;
-    *values = m->stack.values + mark;
+    *values = mark ? m->stack.values + mark : m->stack.values; /* NULL while nothing was ever pushed */
     *count = m->stack.count - mark;
     m->stack.count = mark;
     return TDBG_OK;
