@@ -112,3 +112,20 @@ char *td_arena_printf(struct td_arena *a, const char *format, ...)
     va_end(again);
     return text;
 }
+
+bool td_arena_absorb(struct td_arena *into, struct td_arena *from)
+{
+    if (from->used > into->limit - into->used)
+        return false;
+    /* Behind the newest chunk, which still has room that is worth using. */
+    struct td_arena_chunk **end = into->chunks ? &into->chunks->next : &into->chunks;
+    struct td_arena_chunk *rest = *end;
+    *end = from->chunks;
+    while (*end)
+        end = &(*end)->next;
+    *end = rest;
+    into->used += from->used;
+    from->chunks = NULL;
+    td_arena_release(from);
+    return true;
+}

@@ -28,4 +28,8 @@ char *td_arena_strdup(struct td_arena *a, const char *text);
 char *td_arena_strndup(struct td_arena *a, const char *text, size_t length);
 char *td_arena_printf(struct td_arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Takes over everything `from` handed out, which lives on in `into`; `from` is left empty. False, and nothing
+ * moved, when the limit of `into` is too small. */
+bool td_arena_absorb(struct td_arena *into, struct td_arena *from);
+
 #endif

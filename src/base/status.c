@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,4 +67,13 @@ void td_error_prefix(struct tdbg_error *error, const char *prefix)
     memmove(error->message + name + 2, error->message, reason);
     memcpy(error->message, prefix, name);
     memcpy(error->message + name, ": ", 2);
+}
+
+const char *td_error_text(const struct tdbg_error *error, char *out, size_t size)
+{
+    if (error->offset == TDBG_NO_OFFSET)
+        snprintf(out, size, "%s", error->message);
+    else
+        snprintf(out, size, "%s (at byte %" PRIu64 ")", error->message, error->offset);
+    return out;
 }

@@ -29,6 +29,9 @@ tdbg_status td_fail_nomem(struct tdbg_error *error);
 /* Puts `prefix` and ": " in front of the message, cutting its tail if it must. */
 void td_error_prefix(struct tdbg_error *error, const char *prefix);
 
+/* The message with its place, "(at byte N)", for people to read. Returns `out`. */
+const char *td_error_text(const struct tdbg_error *error, char *out, size_t size);
+
 /* Returns from the function when `call` fails. Only where nothing needs cleaning up. */
 #define TD_TRY(call)                         \
     do {                                     \

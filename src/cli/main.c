@@ -1,5 +1,235 @@
-/* main.c: placeholder until the command table exists. */
-int main(void)
+/* main.c: the commands, and what surrounds every one of them: signals, output that must arrive, help. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command *const commands[] = {
+    &cmd_ls,
+    &cmd_show,
+    &cmd_stats,
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const struct command *find_command(const char *name)
 {
-    return 0;
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static const char *command_name(const void *context, size_t i)
+{
+    (void)context;
+    return i < COMMANDS ? commands[i]->name : NULL;
+}
+
+/* --- Options every command has -------------------------------------------------------------------------- */
+
+struct common {
+    bool json, quiet, verbose, help;
+};
+
+static const struct option common_options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct common, json), NULL, "one JSON document on stdout"},
+    {"quiet", 'q', OPTION_FLAG, offsetof(struct common, quiet), NULL, "results only: no notes, no progress"},
+    {"verbose", 'v', OPTION_FLAG, offsetof(struct common, verbose), NULL,
+     "say everything, every skipped file too"},
+    {"help", 'h', OPTION_FLAG, offsetof(struct common, help), NULL, "this text"},
+    {0},
+};
+
+static void print_options(const struct option *options)
+{
+    for (const struct option *o = options; o->name; o++) {
+        char left[64];
+        char letter[4] = "";
+        if (o->letter)
+            snprintf(letter, sizeof letter, "-%c,", o->letter);
+        snprintf(left, sizeof left, "%3s --%s%s%s", letter, o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        printf("  %-20s %s\n", left, o->help);
+    }
+}
+
+static void print_help(const struct command *command)
+{
+    printf("Usage: tdbg %s [OPTION]... %s\n\n%s\n\nOptions:\n", command->name, command->usage,
+           command->summary);
+    print_options(command->options);
+    print_options(common_options);
+    printf("\n%s", command->help);
+}
+
+static void print_overview(void)
+{
+    printf("tdbg, the tensor debugger: looks into tensor files of any kind.\n\n"
+           "Usage: tdbg COMMAND [OPTION]... [PATH]...\n\n"
+           "Commands:\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    printf(
+        "\n"
+        "A PATH is a file, a folder or an archive: torch (.pth .pt .bin .ckpt), safetensors, npy/npz, GGUF,\n"
+        "ONNX; what it is shows from its content. PATH:NAME is one tensor in it, PATH:NAME[0, :16] a "
+        "slice.\n\n"
+        "  tdbg ls model.safetensors\n"
+        "  tdbg show 'dumps.zip:3_query.pth[0, :4, :8]'\n"
+        "  tdbg stats dumps/\n\n"
+        "'tdbg COMMAND --help' tells more. Exit status: 0 fine, 1 differences or findings, 2 trouble.\n"
+        "Environment: TDBG_THREADS, TDBG_CPU, NO_COLOR.\n");
+}
+
+bool cli_parse(struct cli *cli, const struct command *command, int argc, char **argv, void *values,
+               struct args *args, int *status)
+{
+    struct common common = {0};
+    char message[512];
+    const struct option *const tables[] = {command->options, common_options, NULL};
+    void *const places[] = {values, &common};
+    if (!args_parse(tables, places, argc, argv, args, message, sizeof message)) {
+        *status = cli_fail_usage(command, "%s", message);
+        return false;
+    }
+    if (common.help) {
+        print_help(command);
+        *status = EXIT_FINE;
+        return false;
+    }
+    cli->json = common.json;
+    cli->quiet = common.quiet;
+    cli->verbose = common.verbose;
+    return true;
+}
+
+/* --- Trouble -------------------------------------------------------------------------------------------- */
+
+int cli_fail(struct cli *cli, const char *what, const struct tdbg_error *error)
+{
+    char text[sizeof error->message + 32];
+    (void)cli;
+    if (error->status == TDBG_CANCELLED)
+        return EXIT_INTERRUPTED;
+    fflush(stdout);
+    fprintf(stderr, "tdbg: %s%s%s\n", what ? what : "", what ? ": " : "",
+            td_error_text(error, text, sizeof text));
+    return EXIT_TROUBLE;
+}
+
+int cli_fail_usage(const struct command *command, const char *format, ...)
+{
+    char message[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    fprintf(stderr, "tdbg: %s: %s (see 'tdbg %s --help')\n", command->name, message, command->name);
+    return EXIT_TROUBLE;
+}
+
+struct td_pool *cli_pool(struct cli *cli)
+{
+    struct tdbg_error error;
+    if (!cli->pool && td_pool_open(&cli->pool, 0, &error) != TDBG_OK)
+        cli_fail(cli, NULL, &error);
+    return cli->pool;
+}
+
+/* --- Around a command ----------------------------------------------------------------------------------- */
+
+/* The one thing a signal handler can reach: the job of this process. */
+static struct td_job job;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    atomic_store_explicit(&job.cancelled, true, memory_order_relaxed);
+}
+
+/* The first Ctrl-C asks the work to stop and clean up; the second one kills. */
+static void catch_interrupt(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+/* What was printed must have arrived. A reader that went away (`| head`) is no error of ours. */
+static int close_output(int status)
+{
+    bool failed = ferror(stdout);
+    int code = errno;
+    if (fflush(stdout) != 0 && !failed) {
+        failed = true;
+        code = errno;
+    }
+    if (!failed)
+        return status;
+    if (code == EPIPE)
+        return EXIT_TROUBLE;
+    fprintf(stderr, "tdbg: standard output: cannot write: %s\n", strerror(code));
+    return EXIT_TROUBLE;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc == 0) {
+        print_overview();
+        return EXIT_FINE;
+    }
+    const struct command *command = find_command(argv[0]);
+    if (!command) {
+        fprintf(stderr, "tdbg: no command '%s' (see 'tdbg --help')\n", argv[0]);
+        return EXIT_TROUBLE;
+    }
+    print_help(command);
+    return EXIT_FINE;
+}
+
+static int unknown(const char *name)
+{
+    const char *near = args_nearest(name, command_name, NULL);
+    const char *what = name[0] == '-' ? "option" : "command";
+    if (near)
+        fprintf(stderr, "tdbg: no %s '%s'; did you mean '%s'?\n", what, name, near);
+    else
+        fprintf(stderr, "tdbg: no %s '%s' (see 'tdbg --help')\n", what, name);
+    return EXIT_TROUBLE;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    struct cli cli = {.out = term_open(stdout), .err = term_open(stderr), .job = &job};
+    catch_interrupt();
+    int status = command->run(&cli, argc, argv);
+    td_pool_close(&cli.pool);
+    return td_job_cancelled(&job) ? EXIT_INTERRUPTED : status;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    if (argc < 2) {
+        fprintf(stderr, "tdbg: no command given (see 'tdbg --help')\n");
+        return EXIT_TROUBLE;
+    }
+    const char *name = argv[1];
+    const struct command *command = find_command(name);
+    int status;
+    if (command)
+        status = run_command(command, argc - 2, argv + 2);
+    else if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0)
+        status = printf("tdbg %s\n", tdbg_version()) < 0 ? EXIT_TROUBLE : EXIT_FINE;
+    else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        status = help(argc - 2, argv + 2);
+    else
+        status = unknown(name);
+    return close_output(status);
 }

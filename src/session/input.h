@@ -6,18 +6,20 @@
  *     plain file, named tensors         layers.0.weight
  *     member, one unnamed tensor        dumps/3_query.pth    (its path in the folder or archive)
  *     member, named tensors             dumps/model.pth:layers.0.weight
+ *     index of shards, as a member      model.safetensors:layers.0.weight
  *     archive in a folder or archive    inner.zip/3_query.pth
  *
- * What cannot be read becomes a skip. Only a PATH that cannot be opened at all, or a plain file that cannot
- * be read, is an error.
+ * What cannot be read becomes a skip. Only a PATH that cannot be opened at all, a plain file that cannot be
+ * read, or a folder or archive without a single readable file, is an error.
  */
 #ifndef TD_SESSION_INPUT_H
 #define TD_SESSION_INPUT_H
 
 #include "base/job.h"
+#include "base/pool.h"
 #include "tensor/tensor.h"
 
-struct td_input; /* tdbg_input of the public header is the same thing */
+struct td_input;
 
 TD_CHECK tdbg_status td_input_open(struct td_input **out, const char *path, struct td_job *job,
                                    struct tdbg_error *error);
@@ -33,5 +35,16 @@ const struct td_skip *td_input_skip(const struct td_input *input, size_t index);
  * An empty name means the only tensor. */
 TD_CHECK tdbg_status td_input_find(const struct td_input *input, const char *name, size_t *index,
                                    struct tdbg_error *error);
+
+/* By full name and nothing else. */
+bool td_input_find_exact(const struct td_input *input, const char *name, size_t *index);
+
+/* Fails when the tensor's file was cut short since it was opened: what was computed from it is worth nothing.
+ */
+TD_CHECK tdbg_status td_input_verify(const struct td_tensor *tensor, struct tdbg_error *error);
+
+/* td_stats, believed only when the file is still what it was. */
+TD_CHECK tdbg_status td_input_stats(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
+                                    struct tdbg_stats *out, struct tdbg_error *error);
 
 #endif
