@@ -52,7 +52,6 @@ def run_once(target, seconds):
     """One libFuzzer process. Returns (CPU seconds, executions, edges covered, finding or None)."""
     corpus, seeds = BUILD / "corpus" / target, BUILD / "seeds" / target
     corpus.mkdir(parents=True, exist_ok=True)
-    seeds.mkdir(parents=True, exist_ok=True)
     (BUILD / "crashes").mkdir(exist_ok=True)
     command = [BUILD / "tests/fuzz" / f"fuzz_{target}", corpus, seeds, *LIMITS, f"-max_total_time={seconds}",
                f"-artifact_prefix={BUILD}/crashes/{target}-", "-print_final_stats=1", "-verbosity=1"]
@@ -73,6 +72,10 @@ def run_once(target, seconds):
 
 
 def run(target, seconds, cpu_seconds):
+    seeds = BUILD / "seeds" / target
+    if not seeds.is_dir() or not any(seeds.iterdir()):
+        print(f"{target:16} has no seeds: add a function to tests/fuzz/seeds.py", flush=True)
+        return False
     cpu, executions, edges, finding = 0.0, 0, 0, None
     while finding is None and (cpu < cpu_seconds if cpu_seconds else cpu == 0):
         wall = min(SLICE, max(10, int(cpu_seconds - cpu))) if cpu_seconds else seconds
