@@ -13,7 +13,6 @@
 #include "base/limits.h"
 #include "format/wire.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { LENGTH_BYTES = 5 };
@@ -142,11 +141,8 @@ static tdbg_status damage(const struct skim *s, const ProtobufCMessageDescriptor
 {
     uint64_t at = (uint64_t)(field->begin - s->file);
     const ProtobufCFieldDescriptor *known = protobuf_c_message_descriptor_get_field(message, field->number);
-    if (known)
-        return td_fail_at(s->error, TDBG_CORRUPT, at, "%s of %s at byte %" PRIu64 " %s", known->name,
-                          message->short_name, at, what);
-    return td_fail_at(s->error, TDBG_CORRUPT, at, "a field of %s at byte %" PRIu64 " %s", message->short_name,
-                      at, what);
+    return td_fail_at(s->error, TDBG_CORRUPT, at, "%s of %s %s", known ? known->name : "a field",
+                      message->short_name, what);
 }
 
 static tdbg_status skim_message(struct skim *s, const ProtobufCMessageDescriptor *message,
@@ -173,8 +169,7 @@ static tdbg_status skim_message(struct skim *s, const ProtobufCMessageDescriptor
                                 const uint8_t *data, size_t size, int depth)
 {
     if (depth > TD_MAX_DEPTH)
-        return td_fail_at(s->error, TDBG_LIMIT, (uint64_t)(data - s->file),
-                          "messages nested more than %d deep", TD_MAX_DEPTH);
+        return td_fail(s->error, TDBG_LIMIT, "messages nested more than %d deep", TD_MAX_DEPTH);
     struct td_cursor cursor = td_cursor_init(data, size);
     struct td_wire_field field;
     size_t first_span = s->spans->size / sizeof(struct td_onnx_span);

@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))  # the modules that tests share
 BAD = pathlib.Path(__file__).parent.parent / "data" / "bad"
 WRITERS = {}
 
@@ -42,6 +43,25 @@ def pickle_seeds(folder):
     }
     for protocol in range(6):
         (folder / f"protocol{protocol}.pkl").write_bytes(pickle.dumps(value, protocol))
+
+
+@seeds("onnx")
+def onnx_seeds(folder):
+    import onnxfiles
+
+    sparse = [onnxfiles.sparse("a", [1, 2], [[0, 1], [1, 2]], [2, 3]), onnxfiles.sparse("b", [1, 2], [1, 5], [2, 3])]
+    models = {
+        "types": onnxfiles.model(onnxfiles.typed_and_raw()),
+        "nested": onnxfiles.nested(),
+        "sparse": onnxfiles.model(sparse_initializers=sparse),
+        "tensor": onnxfiles.typed("t", "FLOAT16", onnxfiles.sample("FLOAT16")),
+    }
+    for name, model in models.items():
+        (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
+    for name, (content, _) in onnxfiles.BAD_FILES.items():
+        (folder / f"bad-{name}.onnx").write_bytes(content)
+    for name, (tensor, _) in onnxfiles.BAD_TENSORS.items():
+        (folder / f"bad-{name}.onnx").write_bytes(onnxfiles.model_of_tensor(tensor))
 
 
 def main(out):
