@@ -55,6 +55,10 @@ static int start(struct filtered *f)
     int code = archive_read_append_filter(a, filter);
     if (code == ARCHIVE_OK)
         code = archive_read_open(a, f, NULL, give, NULL);
+    /* A stream that fails before its first byte passes for an empty one; the error is the only trace of it.
+     */
+    if (code == ARCHIVE_OK && archive_errno(a) != 0)
+        code = ARCHIVE_FATAL;
     struct archive_entry *entry;
     if (code == ARCHIVE_OK)
         code = archive_read_next_header(a, &entry);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -259,23 +258,14 @@ tdbg_status td_source_sibling(const struct td_source *source, const char *name, 
     struct td_bundle *bundle = source->bundle;
     if (!td_path_is_inner(name))
         return td_fail(error, TDBG_UNSUPPORTED, "refers to a file outside its folder");
-    tdbg_status status;
-    if (bundle->plain) {
-        status = open_beside(bundle, name, out, error);
-    } else {
-        TD_TRY(td_bundle_sort(bundle, error));
-        const char *wanted = td_path_beside(&bundle->arena, source->name, name);
-        if (!wanted)
-            return td_fail_nomem(error);
-        const struct td_member *found = td_bundle_find(bundle, wanted);
-        status = found ? td_bundle_source(bundle, (size_t)(found - bundle->members), out, error)
-                       : td_fail(error, TDBG_NOTFOUND, "not there");
-    }
-    if (status != TDBG_OK) {
-        char shown[128];
-        snprintf(shown, sizeof shown, "%s", name);
-        td_utf8_clean(shown);
-        td_error_prefix(error, shown);
-    }
-    return status;
+    if (bundle->plain)
+        return open_beside(bundle, name, out, error);
+    TD_TRY(td_bundle_sort(bundle, error));
+    const char *wanted = td_path_beside(&bundle->arena, source->name, name);
+    if (!wanted)
+        return td_fail_nomem(error);
+    const struct td_member *found = td_bundle_find(bundle, wanted);
+    if (!found)
+        return td_fail(error, TDBG_NOTFOUND, "not there");
+    return td_bundle_source(bundle, (size_t)(found - bundle->members), out, error);
 }

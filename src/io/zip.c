@@ -33,6 +33,7 @@ enum { STORED = 0, DEFLATED = 8, FLAG_ENCRYPTED = 1 };
 struct memory {
     const uint8_t *data;
     uint64_t size, at;
+    bool past_end; /* minizip takes a short read for zeros unless told that it was an error */
 };
 
 static voidpf memory_open(voidpf opaque, const void *name, int mode)
@@ -47,8 +48,10 @@ static uLong memory_read(voidpf opaque, voidpf stream, void *out, uLong count)
     (void)opaque;
     struct memory *m = stream;
     uint64_t left = m->size - m->at;
-    if (count > left)
+    if (count > left) {
         count = left;
+        m->past_end = true;
+    }
     if (count)
         memcpy(out, m->data + m->at, count);
     m->at += count;
@@ -83,8 +86,7 @@ static int memory_close(voidpf opaque, voidpf stream)
 static int memory_error(voidpf opaque, voidpf stream)
 {
     (void)opaque;
-    (void)stream;
-    return 0;
+    return ((struct memory *)stream)->past_end;
 }
 
 static unzFile open_memory(struct memory *memory)
