@@ -110,6 +110,13 @@ bool td_zip_probe(const uint8_t *data, size_t size)
     return size >= 22 && (memcmp(data, "PK\3\4", 4) == 0 || memcmp(data, "PK\5\6", 4) == 0);
 }
 
+/* An end record and nothing else, as np.savez without arrays writes; minizip takes a record at byte 0 for
+ * none. */
+static bool is_empty(const uint8_t *data, size_t size)
+{
+    return size >= 22 && memcmp(data, "PK\5\6", 4) == 0 && data[10] == 0 && data[11] == 0;
+}
+
 static const char *find_defect(const struct td_zip *zip, const struct td_zip_member *m, int opened)
 {
     if (m->encrypted)
@@ -259,6 +266,11 @@ tdbg_status td_zip_open(struct td_zip *out, const uint8_t *data, size_t size, st
 {
     struct td_zip zip = {.data = data, .size = size};
     struct memory memory = {.data = data, .size = size};
+    if (is_empty(data, size)) {
+        td_arena_init(&zip.arena, TD_MAX_METADATA);
+        *out = zip;
+        return TDBG_OK;
+    }
     unzFile file = open_memory(&memory);
     if (!file)
         return td_fail(error, TDBG_CORRUPT, "zip: no directory at the end: cut short or not a zip");

@@ -20,8 +20,9 @@
  */
 #include "kernel/dequant.h"
 
+#include "kernel/element.h"
+
 #include <assert.h>
-#include <string.h>
 
 enum { SMALL = 32, LARGE = 256 };
 
@@ -30,16 +31,7 @@ static const int8_t curve[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13
 
 static float half_at(const uint8_t *p)
 {
-    uint32_t half = (uint32_t)p[0] | (uint32_t)p[1] << 8;
-    uint32_t sign = (half & 0x8000u) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;
-    if (exponent == 0) { /* zero or subnormal: fraction * 2^-24, exact in float32 */
-        float magnitude = (float)fraction * 0x1p-24f;
-        return sign ? -magnitude : magnitude;
-    }
-    uint32_t bits = sign | (exponent == 31 ? 0x7f800000u : (exponent + 112) << 23) | fraction << 13;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return td_f16_value((uint16_t)(p[0] | p[1] << 8));
 }
 
 /* Element i of a run of nibbles in which the first `run` elements are the low halves. */

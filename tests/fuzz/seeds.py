@@ -9,8 +9,9 @@ import pathlib
 import shutil
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))  # the modules that tests share
-BAD = pathlib.Path(__file__).parent.parent / "data" / "bad"
+TESTS = pathlib.Path(__file__).parent.parent
+BAD = TESTS / "data" / "bad"
+sys.path.insert(0, str(TESTS))  # the modules that tests share
 WRITERS = {}
 
 
@@ -62,6 +63,99 @@ def onnx_seeds(folder):
         (folder / f"bad-{name}.onnx").write_bytes(content)
     for name, (tensor, _) in onnxfiles.BAD_TENSORS.items():
         (folder / f"bad-{name}.onnx").write_bytes(onnxfiles.model_of_tensor(tensor))
+
+
+def write_bad(target, folder):
+    from bad_files import BAD as bad_files
+
+    for name, (data, _) in bad_files.items():
+        if name.startswith(target + "/"):
+            (folder / f"bad-{name.split('/')[1]}").write_bytes(data)
+
+
+@seeds("safetensors")
+def safetensors_seeds(folder):
+    import numpy as np
+    from tensorfiles import SAFETENSORS_DTYPES, safetensors
+
+    tensors = {dtype: np.arange(6).astype(dtype).reshape(2, 3) for dtype in SAFETENSORS_DTYPES}
+    small = {f"x.{name}": (name, [2, 2], bytes([0x38, 0, 1, 0x7F] * size))
+             for name, size in (("BF16", 2), ("F8_E4M3", 1), ("F8_E5M2", 1), ("F8_E4M3FNUZ", 1), ("F8_E5M2FNUZ", 1))}
+    (folder / "dtypes").write_bytes(safetensors({**tensors, **small}, {"format": "pt"}))
+    (folder / "one").write_bytes(safetensors({"w": tensors["float32"]}))
+    (folder / "empty").write_bytes(safetensors({"none": np.zeros((0, 3)), "scalar": np.zeros(()), "f4": ("F4", [2], b"1")}))
+    write_bad("safetensors", folder)
+
+
+@seeds("npy")
+def npy_seeds(folder):
+    import numpy as np
+
+    record = np.dtype([("x", "<f4"), (("t", "é"), ">i4"), ("v", "<f4", (2,)), ("s", "S4"), ("r", [("i", "u1"), ("j", "V3")])])
+    arrays = {"f4": np.zeros((2, 3), "<f4"), "big": np.ones((2, 3), ">f8"), "order": np.zeros((3, 2), "<i2", order="F"),
+              "scalar": np.array(3), "object": np.array([{}]), "date": np.array([0], "M8[ns]"), "text": np.array(["a"]),
+              "record": np.zeros(3, record), "complex": np.zeros(2, "<c16"), "half": np.zeros(5, "<f2")}
+    for name, array in arrays.items():
+        np.save(folder / name, array)
+    for version in (2, 3):
+        with open(folder / f"version{version}", "wb") as out:
+            np.lib.format.write_array(out, arrays["f4"], (version, 0))
+    write_bad("npy", folder)
+
+
+@seeds("npz")
+def npz_seeds(folder):
+    import numpy as np
+
+    arrays = {"a": np.arange(6.0).reshape(2, 3), "b/c": np.arange(3, dtype=">i2"), "o": np.array([{}])}
+    np.savez(folder / "stored", **arrays)
+    np.savez_compressed(folder / "deflated", **arrays)
+    np.savez(folder / "empty")
+
+
+@seeds("gguf")
+def gguf_seeds(folder):
+    import numpy as np
+    from tensorfiles import GGUF_TYPES, Gguf
+
+    for order in "<>":
+        gguf = Gguf(order=order, alignment=64).pair("general.alignment", "u32", 64).pair("name", "string", "llama")
+        gguf.pair("tokens", "array", ("string", ["a", "b"])).pair("n", "array", ("array", [("u16", [1]), ("f64", [2])]))
+        for kind in ("f32", "f16", "bf16", "i64", "tq1_0"):
+            gguf.tensor(kind, kind, [2, 2], bytes(32))
+        (folder / f"plain-{'little' if order == '<' else 'big'}").write_bytes(gguf.file())
+    golden = np.load(TESTS / "data" / "gguf_golden.npz")
+    for kind in GGUF_TYPES:
+        if f"{kind}.blocks" in golden:
+            shape, blocks = golden[f"{kind}.values"].shape, golden[f"{kind}.blocks"].tobytes()
+            (folder / kind).write_bytes(Gguf(version=2).tensor(kind, kind, shape, blocks).file())
+    write_bad("gguf", folder)
+
+
+@seeds("index")
+def index_seeds(folder):
+    """Zips: an index and its shards."""
+    import json
+    import zipfile
+
+    import numpy as np
+    from bad_files import BAD as bad_files
+    from tensorfiles import safetensors
+
+    def write(name, members):
+        with zipfile.ZipFile(folder / name, "w") as z:
+            for member, data in members.items():
+                z.writestr(member, data)
+
+    shards = {"a.safetensors": safetensors({"x": np.arange(3.0), "y": np.arange(2)}),
+              "b.safetensors": safetensors({"z": np.zeros(1)})}
+    index = {"metadata": {"total_size": 1}, "weight_map": {"z": "b.safetensors", "x": "a.safetensors", "q": "a.safetensors"}}
+    write("two", {"m.safetensors.index.json": json.dumps(index), **shards})
+    write("folder", {"f/m.index.json": json.dumps({"weight_map": {"x": "a.safetensors", "n": "no"}}), "f/a.safetensors": shards["a.safetensors"]})
+    write("itself", {"m.index.json": json.dumps({"weight_map": {"x": "m.index.json"}})})
+    for name, (data, _) in bad_files.items():
+        if name.startswith("index/"):
+            write(f"bad-{name.split('/')[1]}", {"m.index.json": data})
 
 
 def main(out):
