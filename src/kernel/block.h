@@ -27,7 +27,9 @@ enum { TD_LANES = 16, TD_SHIFT_SAMPLE = 64, TD_BLOCK_LENGTH = 4096, TD_CHUNK_LEN
 /* What some elements come to. min > max where none is finite. */
 struct td_partial {
     uint64_t finite, nan, inf, zeros;
-    double mean, m2; /* m2: the sum of squares around the mean */
+    double mean, rest; /* the mean is their sum: half a unit in the last place of 1e12 is more than the means
+                          of two blocks of 1e12 + noise differ by */
+    double m2;         /* the sum of squares around the mean */
     double min, max;
 };
 
@@ -52,6 +54,29 @@ static inline double td_lanes_combine(const double lanes[TD_LANES])
     return sum[0];
 }
 
+/* mean += step, keeping what the addition rounds off (Knuth's two-sum). */
+static inline void td_mean_move(struct td_partial *p, double step)
+{
+    double total = p->mean + step, back = total - p->mean;
+    p->rest += (p->mean - (total - back)) + (step - back);
+    p->mean = total;
+}
+
+/* Adds one value to a lane; what is not finite is counted and left out. */
+static inline __attribute__((always_inline)) void td_sums_add(struct td_sums *s, int64_t lane, double x)
+{
+    if (!isfinite(x)) {
+        *(isnan(x) ? &s->nan : &s->inf) += 1;
+        return;
+    }
+    double d = x - s->shift;
+    s->s1[lane] += d;
+    s->s2[lane] += d * d;
+    s->min = x < s->min ? x : s->min;
+    s->max = x > s->max ? x : s->max;
+    s->zeros += x == 0 ? 1 : 0;
+}
+
 /* A block that holds one value only is that value: rounding of the shift must not give it a spread. */
 static inline struct td_partial td_sums_finish(const struct td_sums *sums, int64_t count)
 {
@@ -66,7 +91,8 @@ static inline struct td_partial td_sums_finish(const struct td_sums *sums, int64
     if (min < max) {
         double n = (double)p.finite, s1 = td_lanes_combine(sums->s1), s2 = td_lanes_combine(sums->s2);
         double m2 = s2 - s1 * (s1 / n);
-        p.mean = sums->shift + s1 / n;
+        p.mean = sums->shift;
+        td_mean_move(&p, s1 / n);
         p.m2 = m2 < 0 ? 0 : m2;
     }
     return p;
@@ -87,8 +113,8 @@ static inline void td_partial_merge(struct td_partial *p, const struct td_partia
         return;
     }
     double before = (double)p->finite, share = (double)next->finite / (double)(p->finite + next->finite);
-    double delta = next->mean - p->mean;
-    p->mean += delta * share;
+    double delta = (next->mean - p->mean) + (next->rest - p->rest);
+    td_mean_move(p, delta * share);
     p->m2 += next->m2 + delta * delta * (before * share);
     p->finite += next->finite;
     p->zeros += next->zeros;

@@ -167,12 +167,12 @@ static void finish(const struct td_stream *stream, struct td_partial p, double s
     struct td_partial unnamed = {.finite = stream->zeros, .zeros = stream->zeros};
     td_partial_merge(&p, &unnamed);
 
-    double n = (double)p.finite;
+    double n = (double)p.finite, mean = p.mean + p.rest;
     *out = (struct tdbg_stats){
         .count = p.finite + p.nan + p.inf, .finite = p.finite, .nan = p.nan, .inf = p.inf, .zeros = p.zeros};
-    out->norm = hypot(sqrt(p.m2), sqrt(n) * p.mean) / scale;
+    out->norm = hypot(sqrt(p.m2), sqrt(n) * mean) / scale;
     out->std = p.finite > 1 ? sqrt(p.m2 / (n - 1)) / scale : (double)NAN;
-    out->mean = p.mean / scale;
+    out->mean = mean / scale;
     out->min = p.min;
     out->max = p.max;
     out->absmax = fmax(fabs(p.min), fabs(p.max));
@@ -197,6 +197,7 @@ static tdbg_status stream_stats(const struct td_stream *stream, struct td_pool *
         struct td_partial scaled;
         TD_TRY(pass_blocks(stream, pool, NULL, scale, &scaled, error));
         total.mean = scaled.mean;
+        total.rest = scaled.rest;
         total.m2 = scaled.m2;
     }
     finish(stream, total, scale, out);

@@ -12,19 +12,8 @@ block_stats(const uint8_t *p, int64_t count, int64_t size, double (*value)(const
 {
     struct td_sums s = {
         .shift = td_shift(p, count, size, value), .min = (double)INFINITY, .max = -(double)INFINITY};
-    for (int64_t i = 0; i < count; i++) {
-        double x = value(p + i * size);
-        if (!isfinite(x)) {
-            *(isnan(x) ? &s.nan : &s.inf) += 1;
-            continue;
-        }
-        double d = x - s.shift;
-        s.s1[i % TD_LANES] += d;
-        s.s2[i % TD_LANES] += d * d;
-        s.min = x < s.min ? x : s.min;
-        s.max = x > s.max ? x : s.max;
-        s.zeros += x == 0;
-    }
+    for (int64_t i = 0; i < count; i++)
+        td_sums_add(&s, i % TD_LANES, value(p + i * size));
     return td_sums_finish(&s, count);
 }
 

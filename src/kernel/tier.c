@@ -5,9 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#if defined(__x86_64__)
+/* clang's __builtin_cpu_supports does not know the word. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 const struct td_kernels *const *td_kernels_usable(void)
 {
-    static const struct td_kernels *const plain[] = {&td_kernels_scalar, NULL};
+    static const struct td_kernels *const plain[] = {&td_kernels_vector, &td_kernels_scalar, NULL};
+#if defined(__x86_64__)
+    static const struct td_kernels *const x86[] = {&td_kernels_avx2, &td_kernels_vector, &td_kernels_scalar,
+                                                   NULL};
+    if (__builtin_cpu_supports("avx2") && has_f16c())
+        return x86;
+#endif
     return plain;
 }
 

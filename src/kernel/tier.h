@@ -28,5 +28,9 @@ TD_CHECK tdbg_status td_kernels_select(const struct td_kernels **out, struct tdb
 const struct td_kernels *const *td_kernels_usable(void);
 
 extern const struct td_kernels td_kernels_scalar; /* stats_scalar.c */
+extern const struct td_kernels td_kernels_vector; /* stats_vector.c */
+#if defined(__x86_64__)
+extern const struct td_kernels td_kernels_avx2; /* stats_vector.c again */
+#endif
 
 #endif

@@ -1,0 +1,225 @@
+/* lanes.h: elements in registers: the vocabulary in which the vector tiers are written.
+ *
+ * Sixteen elements at a time, element i in lane i, as a row of vectors of TD_VECTOR_BYTES (which the build
+ * sets per tier): `struct td_floats` for types that fit float32, `struct td_doubles` for the arithmetic.
+ *
+ *     memory  --td_floats_load-->   floats   --td_floats_widen-->   doubles   (f32, f16, bf16)
+ *             --td_doubles_load------------------------------------>           (f64)
+ *
+ * Everything that reads tensors fast (statistics, comparisons) starts from these loads. The compiler's vector
+ * extensions say most of it on any CPU; intrinsics serve where they have no word for what the CPU has:
+ * minimum, maximum, and float16. A vector comparison yields lanes of 0 or -1.
+ */
+#ifndef TD_KERNEL_LANES_H
+#define TD_KERNEL_LANES_H
+
+#include "kernel/block.h"
+#include "tensor/dtype.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#define TD_INLINE static inline __attribute__((always_inline))
+
+enum {
+    TD_PER_FLOATS = TD_VECTOR_BYTES / 4, /* lanes of one vector */
+    TD_PER_DOUBLES = TD_VECTOR_BYTES / 8,
+    TD_ROW_FLOATS = TD_LANES / TD_PER_FLOATS, /* vectors of one row */
+    TD_ROW_DOUBLES = TD_LANES / TD_PER_DOUBLES
+};
+
+typedef float td_vf __attribute__((vector_size(TD_VECTOR_BYTES)));
+typedef double td_vd __attribute__((vector_size(TD_VECTOR_BYTES)));
+typedef int32_t td_vi32 __attribute__((vector_size(TD_VECTOR_BYTES)));
+typedef int64_t td_vi64 __attribute__((vector_size(TD_VECTOR_BYTES)));
+typedef uint32_t td_vu32 __attribute__((vector_size(TD_VECTOR_BYTES)));
+
+/* The same at any address, for loads. (A memcpy says it too, but gcc then goes through the stack.) */
+typedef float td_vf_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
+typedef double td_vd_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
+typedef uint16_t td_vu16_loose __attribute__((vector_size(TD_VECTOR_BYTES / 2), aligned(1), may_alias));
+
+struct td_floats {
+    td_vf v[TD_ROW_FLOATS];
+};
+
+struct td_doubles {
+    td_vd v[TD_ROW_DOUBLES];
+};
+
+TD_INLINE td_vf td_vf_all(float value)
+{
+    return value - (td_vf){0};
+}
+
+TD_INLINE td_vd td_vd_all(double value)
+{
+    return value - (td_vd){0};
+}
+
+/* mask ? a : b */
+TD_INLINE td_vf td_vf_select(td_vi32 mask, td_vf a, td_vf b)
+{
+    return (td_vf)(((td_vi32)a & mask) | ((td_vi32)b & ~mask));
+}
+
+TD_INLINE td_vd td_vd_select(td_vi64 mask, td_vd a, td_vd b)
+{
+    return (td_vd)(((td_vi64)a & mask) | ((td_vi64)b & ~mask));
+}
+
+/* a < b ? a : b, and a > b ? a : b. */
+TD_INLINE td_vf td_vf_min(td_vf a, td_vf b)
+{
+#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+    return _mm256_min_ps(a, b);
+#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+    return _mm_min_ps(a, b);
+#else
+    return td_vf_select(a < b, a, b);
+#endif
+}
+
+TD_INLINE td_vf td_vf_max(td_vf a, td_vf b)
+{
+#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+    return _mm256_max_ps(a, b);
+#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+    return _mm_max_ps(a, b);
+#else
+    return td_vf_select(a > b, a, b);
+#endif
+}
+
+TD_INLINE td_vd td_vd_min(td_vd a, td_vd b)
+{
+#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+    return _mm256_min_pd(a, b);
+#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+    return _mm_min_pd(a, b);
+#else
+    return td_vd_select(a < b, a, b);
+#endif
+}
+
+TD_INLINE td_vd td_vd_max(td_vd a, td_vd b)
+{
+#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+    return _mm256_max_pd(a, b);
+#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+    return _mm_max_pd(a, b);
+#else
+    return td_vd_select(a > b, a, b);
+#endif
+}
+
+/* Lanes that are finite, NaN, zero are -1. Asked of the bits: asked of the value, clang would convert float16
+ * back and ask it lane by lane. */
+TD_INLINE td_vi32 td_vf_finite(td_vf x)
+{
+    return ((td_vi32)x & INT32_MAX) < 0x7f800000;
+}
+
+TD_INLINE td_vi32 td_vf_nan(td_vf x)
+{
+    return ((td_vi32)x & INT32_MAX) > 0x7f800000;
+}
+
+TD_INLINE td_vi32 td_vf_zero(td_vf x)
+{
+    return ((td_vi32)x & INT32_MAX) == 0;
+}
+
+TD_INLINE td_vi64 td_vd_finite(td_vd x)
+{
+    return ((td_vi64)x & INT64_MAX) < INT64_C(0x7ff0000000000000);
+}
+
+/* 16-bit numbers, each in a lane of its own. */
+TD_INLINE td_vu32 td_vu32_load_u16(const uint8_t *p)
+{
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vu32)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i_u *)p));
+#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+    return (td_vu32)_mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i_u *)p), _mm_setzero_si128());
+#else
+    return __builtin_convertvector(*(const td_vu16_loose *)p, td_vu32);
+#endif
+}
+
+TD_INLINE td_vf td_vf_load_f16(const uint8_t *p)
+{
+#if defined(__F16C__) && TD_VECTOR_BYTES == 32
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)p));
+#else
+    td_vu32 bits = td_vu32_load_u16(p), sign = (bits & 0x8000) << 16;
+    td_vu32 magnitude = (bits & 0x7fff) << 13;
+    td_vu32 scaled = (td_vu32)((td_vf)magnitude * 0x1p112f); /* as td_f16_value does it */
+    td_vu32 special = (td_vu32)(magnitude >= 0x0f800000);
+    return (td_vf)(sign | (scaled & ~special) | ((magnitude | 0x7f800000) & special));
+#endif
+}
+
+TD_INLINE td_vf td_vf_load_bf16(const uint8_t *p)
+{
+    return (td_vf)(td_vu32_load_u16(p) << 16);
+}
+
+/* Sixteen elements of TD_F32, TD_F16 or TD_BF16 at any address; `dtype` is a constant. */
+TD_INLINE struct td_floats td_floats_load(enum td_dtype dtype, const uint8_t *p)
+{
+    struct td_floats row;
+    for (int i = 0; i < TD_ROW_FLOATS; i++) {
+        if (dtype == TD_F32)
+            row.v[i] = *(const td_vf_loose *)(p + i * TD_VECTOR_BYTES);
+        else if (dtype == TD_F16)
+            row.v[i] = td_vf_load_f16(p + i * (TD_VECTOR_BYTES / 2));
+        else
+            row.v[i] = td_vf_load_bf16(p + i * (TD_VECTOR_BYTES / 2));
+    }
+    return row;
+}
+
+/* The lower and the upper half of a vector of floats as doubles. */
+TD_INLINE td_vd td_vf_low(td_vf x)
+{
+#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+    return _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+    return _mm_cvtps_pd(x);
+#else
+    return __builtin_convertvector(__builtin_shufflevector(x, x, 0, 1), td_vd);
+#endif
+}
+
+TD_INLINE td_vd td_vf_high(td_vf x)
+{
+#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+    return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+    return _mm_cvtps_pd(_mm_movehl_ps(x, x));
+#else
+    return __builtin_convertvector(__builtin_shufflevector(x, x, 2, 3), td_vd);
+#endif
+}
+
+TD_INLINE struct td_doubles td_floats_widen(const struct td_floats *row)
+{
+    struct td_doubles wide;
+    for (int i = 0; i < TD_ROW_FLOATS; i++) {
+        wide.v[2 * i] = td_vf_low(row->v[i]);
+        wide.v[2 * i + 1] = td_vf_high(row->v[i]);
+    }
+    return wide;
+}
+
+TD_INLINE struct td_doubles td_doubles_load(const uint8_t *p)
+{
+    struct td_doubles row;
+    for (int i = 0; i < TD_ROW_DOUBLES; i++)
+        row.v[i] = *(const td_vd_loose *)(p + i * TD_VECTOR_BYTES);
+    return row;
+}
+
+#endif
