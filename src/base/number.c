@@ -61,45 +61,62 @@ static int decimal_exponent(double v)
     return estimate;
 }
 
-/* Up to EXACT_DIGITS digits, exactly. False: more are needed, or the scale is out of reach. */
-static bool try_exact(double v, int exponent, struct interval gap, struct td_decimal *out)
+enum answer { NO, YES, UNSURE };
+
+static bool within(double off, struct interval gap)
 {
-    for (int n = 1; n <= EXACT_DIGITS; n++) {
-        int scale = n - 1 - exponent;
-        if (scale > EXACT_POWER || scale < -EXACT_POWER)
-            return false;
-        double m = rint(scale >= 0 ? v * power[scale] : v / power[-scale]);
-        double read = scale >= 0 ? m / power[scale] : m * power[-scale];
-        double off = read - v;
-        if (off == 0 || (off > 0 ? off < gap.above : -off < gap.below)) {
-            *out = (struct td_decimal){.digits = (uint64_t)m, .exponent = -scale};
-            return true;
-        }
-    }
-    return false;
+    return off == 0 || (off > 0 ? off < gap.above : -off < gap.below);
 }
 
-/* 16 and 17 digits of a double. A long double's own rounding is below 2^-9 of the gap, so an answer within
- * 255/256 of the gap is certain. */
-static bool try_long(double v, int exponent, struct interval gap, struct td_decimal *out)
+/* Do the first n digits of v, m * 10^-scale, read back as v? Exact. */
+static enum answer try_exact(double v, int scale, struct interval gap, uint64_t *digits)
+{
+    double m = rint(scale >= 0 ? v * power[scale] : v / power[-scale]);
+    double read = scale >= 0 ? m / power[scale] : m * power[-scale];
+    *digits = (uint64_t)m;
+    return within(read - v, gap) ? YES : NO;
+}
+
+/* The same where doubles are too short: a long double's own rounding is below 2^-9 of a double's gap, so that
+ * only answers within 1/256 of its edge are in doubt. */
+static enum answer try_long(double v, int scale, struct interval gap, uint64_t *digits)
 {
 #if LDBL_MANT_DIG >= 64
-    for (int n = EXACT_DIGITS + 1; n <= MOST_DIGITS; n++) {
-        int scale = n - 1 - exponent;
-        if (scale > LONG_POWER || scale < -LONG_POWER)
-            return false;
-        long double m =
-            rintl(scale >= 0 ? (long double)v * long_power[scale] : (long double)v / long_power[-scale]);
-        long double off = (scale >= 0 ? m / long_power[scale] : m * long_power[-scale]) - (long double)v;
-        long double room = 255.0L / 256.0L * (long double)(off > 0 ? gap.above : gap.below);
-        if (fabsl(off) < room) {
-            *out = (struct td_decimal){.digits = (uint64_t)m, .exponent = -scale};
-            return true;
-        }
-    }
+    if (scale > LONG_POWER || scale < -LONG_POWER)
+        return UNSURE;
+    long double m =
+        rintl(scale >= 0 ? (long double)v * long_power[scale] : (long double)v / long_power[-scale]);
+    long double off = (scale >= 0 ? m / long_power[scale] : m * long_power[-scale]) - (long double)v;
+    long double edge = (long double)(off > 0 ? gap.above : gap.below);
+    *digits = (uint64_t)m;
+    return fabsl(off) < edge * (255.0L / 256.0L) ? YES : fabsl(off) > edge * (257.0L / 256.0L) ? NO : UNSURE;
 #else
-    (void)v, (void)exponent, (void)gap, (void)out;
+    (void)v, (void)scale, (void)gap, (void)digits;
+    return UNSURE;
 #endif
+}
+
+static enum answer try_digits(double v, int n, int exponent, struct interval gap, struct td_decimal *out)
+{
+    int scale = n - 1 - exponent;
+    bool exact = n <= EXACT_DIGITS && scale <= EXACT_POWER && scale >= -EXACT_POWER;
+    out->exponent = -scale;
+    return (exact ? try_exact : try_long)(v, scale, gap, &out->digits);
+}
+
+/* Without printing anything. False: v is out of reach. */
+static bool try_computed(double v, const struct td_float_kind *kind, struct interval gap,
+                         struct td_decimal *out)
+{
+    int exponent = decimal_exponent(v);
+    /* Most numbers need nearly all the digits of their type: if all but two are too few, begin there. */
+    int many = kind->bits > td_float32.bits ? EXACT_DIGITS : 6;
+    int n = try_digits(v, many, exponent, gap, out) == NO ? many + 1 : 1;
+    for (; n <= MOST_DIGITS; n++) {
+        enum answer answer = try_digits(v, n, exponent, gap, out);
+        if (answer != NO)
+            return answer == YES;
+    }
     return false;
 }
 
@@ -109,8 +126,7 @@ static struct td_decimal try_printed(double v, struct interval gap)
     char text[40];
     for (int n = 1; n < MOST_DIGITS; n++) {
         snprintf(text, sizeof text, "%.*e", n - 1, v);
-        double off = strtod(text, NULL) - v;
-        if (off == 0 || (off > 0 ? off < gap.above : -off < gap.below))
+        if (within(strtod(text, NULL) - v, gap))
             break;
         if (n == MOST_DIGITS - 1)
             snprintf(text, sizeof text, "%.*e", MOST_DIGITS - 1, v);
@@ -147,8 +163,7 @@ struct td_decimal td_decimal_shortest(double value, const struct td_float_kind *
     if (value != 0) {
         double v = fabs(value);
         struct interval gap = half_gaps(v, kind);
-        int exponent = decimal_exponent(v);
-        if (!try_exact(v, exponent, gap, &out) && !try_long(v, exponent, gap, &out))
+        if (!try_computed(v, kind, gap, &out))
             out = try_printed(v, gap);
         strip_zeros(&out);
     }

@@ -2,35 +2,49 @@
 #include "cli/cli.h"
 
 #include "base/json.h"
+#include "cli/export.h"
 #include "cli/operand.h"
+#include "cli/outfile.h"
+#include "cli/progress.h"
+#include "cli/show_text.h"
 #include "cli/text.h"
 #include "cli/values.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 struct show_options {
+    int64_t count; /* -1: all of them */
+    const char *npy, *csv;
+    bool all;
+};
+
+/* What is to be shown: the first `count` values of the operand, as an array of `shape`. */
+struct show {
+    const struct operand *operand;
+    struct values *values;
+    struct td_shape shape;
     int64_t count;
 };
 
-/* The first `count` elements of the selection, nested as `shape`. Brackets open and close where an index
- * starts and ends over. */
-static tdbg_status write_values(struct td_json *j, struct values *values, const struct td_shape *shape,
-                                int64_t count, struct td_job *job, struct tdbg_error *error)
+static tdbg_status write_values(struct td_json *j, const struct show *show, struct td_job *job,
+                                struct tdbg_error *error)
 {
+    const struct td_shape *shape = &show->shape;
     int64_t index[TD_MAX_DIMS] = {0};
     for (int i = 0; i < shape->ndim; i++)
         td_json_begin_array(j);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < show->count; i++) {
         struct value value;
-        TD_TRY(values_get(values, i, &value, error));
-        values_write(j, values, &value);
         if (i % VALUES_CHUNK == 0 && td_job_cancelled(job))
             return td_fail(error, TDBG_CANCELLED, "cancelled");
-        int axis = shape->ndim - 1;
+        TD_TRY(values_get(show->values, i, &value, error));
+        values_write(j, show->values, &value);
+        if (j->failed || i + 1 == show->count)
+            break;
+        int axis = shape->ndim - 1; /* brackets close and open where an index starts over */
         for (; axis >= 0 && ++index[axis] == shape->size[axis]; axis--)
             index[axis] = 0;
-        if (i + 1 == count)
-            break;
         for (int k = axis + 1; k < shape->ndim; k++)
             td_json_end_array(j);
         for (int k = axis + 1; k < shape->ndim; k++)
@@ -41,45 +55,128 @@ static tdbg_status write_values(struct td_json *j, struct values *values, const 
     return TDBG_OK;
 }
 
-static tdbg_status write_json(struct td_json *j, const struct operand *o, struct values *values,
-                              const struct td_shape *shape, int64_t count, struct td_job *job,
+/* [2, 0, 3] nests as [[], []], but a header alone must not make us write for days. */
+static void write_empty(struct td_json *j, const struct td_shape *shape, int axis, int64_t *budget)
+{
+    td_json_begin_array(j);
+    for (int64_t i = 0; i < shape->size[axis] && *budget > 0; i++, --*budget)
+        if (axis + 1 < shape->ndim)
+            write_empty(j, shape, axis + 1, budget);
+    td_json_end_array(j);
+}
+
+static tdbg_status write_json(struct td_json *j, const struct show *show, struct td_job *job,
                               struct tdbg_error *error)
 {
-    const struct td_tensor *t = o->selection.tensor;
+    const struct td_tensor *t = show->operand->selection.tensor;
+    int64_t budget = 1 << 16;
     td_json_begin_object(j);
     td_json_field_int(j, "version", 1);
     td_json_field_string(j, "name", t->name);
     td_json_field_string(j, "dtype", td_dtype_name(t->dtype));
     td_json_key(j, "shape");
     td_json_ints(j, t->shape.size, (size_t)t->shape.ndim);
-    td_json_field_string(j, "slice", o->slice);
+    td_json_field_string(j, "slice", show->operand->slice);
     td_json_key(j, "values");
-    TD_TRY(write_values(j, values, shape, count, job, error));
+    if (show->count == 0)
+        write_empty(j, &show->shape, 0, &budget);
+    else
+        TD_TRY(write_values(j, show, job, error));
     td_json_end_object(j);
     td_json_newline(j);
     return TDBG_OK;
 }
 
-static int show(struct cli *cli, const struct operand *o, const struct show_options *options)
+static tdbg_status print_json(const struct show *show, struct td_job *job, struct tdbg_error *error)
 {
-    struct tdbg_error error;
-    struct values *values = malloc(sizeof *values);
     struct td_json json;
-    if (!values)
-        return EXIT_TROUBLE;
-    values_init(values, &o->selection);
-    int64_t count = o->selection.slice.count;
-    struct td_shape shape = o->selection.slice.shape;
-    if (options->count >= 0 && options->count < count) {
-        count = options->count;
-        shape = (struct td_shape){.ndim = 1, .size = {count}};
-    }
     td_json_to_file(&json, stdout);
-    tdbg_status status = write_json(&json, o, values, &shape, count, cli->job, &error);
-    free(values);
-    if (status != TDBG_OK)
-        return cli_fail(cli, o->target.path, &error);
-    return td_json_finish(&json) ? EXIT_FINE : EXIT_TROUBLE;
+    tdbg_status status = write_json(&json, show, job, error);
+    if (status == TDBG_OK)
+        (void)td_json_finish(&json); /* stdout remembers */
+    return status;
+}
+
+/* "layers.0.weight  float32 [4, 5]", and the shape of the slice when there is one. */
+static void print_title(const struct cli *cli, const struct show *show)
+{
+    const struct td_tensor *t = show->operand->selection.tensor;
+    const struct td_shape *part = &show->operand->selection.slice.shape;
+    char shape[SHAPE_TEXT];
+    printf("%s%s%s  %s %s", term_style(&cli->out, STYLE_BOLD), t->name, term_style(&cli->out, STYLE_PLAIN),
+           td_dtype_name(t->dtype), text_shape(shape, &t->shape));
+    if (*show->operand->slice)
+        printf("  [%s] -> %s", show->operand->slice, text_shape(shape, part));
+    if (show->count < show->operand->selection.slice.count)
+        printf("  first %" PRId64, show->count);
+    putchar('\n');
+}
+
+static tdbg_status print_text(const struct cli *cli, const struct show *show, bool all,
+                              struct tdbg_error *error)
+{
+    if (!cli->quiet)
+        print_title(cli, show);
+    return show_text(&cli->out, show->values, &show->shape, all, cli->job, error);
+}
+
+/* --npy and --csv. */
+static tdbg_status write_file(struct cli *cli, const struct show *show, const char *path, bool npy,
+                              struct tdbg_error *error)
+{
+    struct export e = {show->values, &show->shape, show->count};
+    struct outfile file;
+    TD_TRY(outfile_open(&file, path, error));
+    size_t size = td_dtype_size(npy ? export_npy_dtype(&e) : show->values->dtype);
+    struct progress *progress = progress_start(cli, path, (uint64_t)show->count * size);
+    tdbg_status status =
+        npy ? export_npy(&e, file.file, cli->job, error) : export_csv(&e, file.file, cli->job, error);
+    if (status == TDBG_OK)
+        status = td_input_verify(show->operand->selection.tensor, error);
+    progress_stop(&progress);
+    if (status != TDBG_OK) {
+        outfile_discard(&file);
+        return status;
+    }
+    TD_TRY(outfile_commit(&file, error));
+    char shape[SHAPE_TEXT];
+    enum td_dtype stored = show->operand->selection.tensor->dtype,
+                  written = npy ? export_npy_dtype(&e) : stored;
+    if (!cli->quiet)
+        fprintf(stderr, "wrote %s: %s %s%s%s%s\n", path, td_dtype_name(written),
+                text_shape(shape, &show->shape), written == stored ? "" : " (numpy has no ",
+                written == stored ? "" : td_dtype_name(stored), written == stored ? "" : ")");
+    return TDBG_OK;
+}
+
+static int show_operand(struct cli *cli, const struct operand *o, const struct show_options *wanted)
+{
+    struct show show = {.operand = o, .shape = o->selection.slice.shape, .count = o->selection.slice.count};
+    struct tdbg_error error;
+    tdbg_status status = TDBG_OK;
+    const char *where = o->target.path;
+    if (wanted->count >= 0 && wanted->count < show.count) {
+        show.count = wanted->count;
+        show.shape = (struct td_shape){.ndim = 1, .size = {show.count}};
+    }
+    show.values = malloc(sizeof *show.values);
+    if (!show.values) {
+        td_fail_nomem(&error);
+        return cli_fail(cli, where, &error);
+    }
+    values_init(show.values, &o->selection);
+    if (wanted->npy)
+        status = write_file(cli, &show, where = wanted->npy, true, &error);
+    if (wanted->csv && status == TDBG_OK)
+        status = write_file(cli, &show, where = wanted->csv, false, &error);
+    if (!wanted->npy && !wanted->csv) {
+        status = cli->json ? print_json(&show, cli->job, &error)
+                           : print_text(cli, &show, wanted->all || wanted->count >= 0, &error);
+        if (status == TDBG_OK)
+            status = td_input_verify(o->selection.tensor, &error);
+    }
+    free(show.values);
+    return status == TDBG_OK ? EXIT_FINE : cli_fail(cli, where, &error);
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -95,13 +192,17 @@ static int run(struct cli *cli, int argc, char **argv)
     status = operand_open(cli, args.operands[0], true, &operand);
     if (status != EXIT_FINE)
         return status;
-    status = show(cli, &operand, &values);
+    status = show_operand(cli, &operand, &values);
     operand_release(&operand);
     return status;
 }
 
 static const struct option options[] = {
     {"count", 'n', OPTION_COUNT, offsetof(struct show_options, count), "N", "the first N values, in one row"},
+    {"all", 'a', OPTION_FLAG, offsetof(struct show_options, all), NULL, "every value, however many"},
+    {"npy", 0, OPTION_TEXT, offsetof(struct show_options, npy), "FILE", "write a .npy file instead"},
+    {"csv", 0, OPTION_TEXT, offsetof(struct show_options, csv), "FILE",
+     "write a .csv file instead, a line per row"},
     {0},
 };
 
@@ -111,5 +212,20 @@ const struct command cmd_show = {
     .usage = "TENSOR",
     .options = options,
     .run = run,
-    .help = "",
+    .help = "TENSOR is PATH, PATH:NAME or PATH:NAME[slice]; 'tdbg ls PATH' prints the names, and the last "
+            "part of a\n"
+            "name will do where only one tensor has it. Slices are numpy's: integers, ranges a:b:c, negative "
+            "ones\n"
+            "and '...'. Quote them from the shell. Large tensors are shown by their edges.\n"
+            "\n"
+            "  tdbg show ckpt.pth:layers.0.weight\n"
+            "  tdbg show 'dumps.zip:3_query.pth[0, :4, ::8]'\n"
+            "  tdbg show 'x.npy[..., -1]' --count 10\n"
+            "  tdbg show model.gguf:blk.0.attn_q.weight --npy q.npy     de-quantised to float32\n"
+            "  tdbg show --json 'x.npy[5]' | jq '.values[0]'\n"
+            "\n"
+            "In JSON and CSV, floats read back to the same bits; bfloat16 and float8 carry the digits of a "
+            "float32.\n"
+            "NaN and infinities are the strings \"nan\", \"inf\", \"-inf\"; a complex number is [re, im].\n"
+            "numpy has no bfloat16 or float8: --npy writes float32. '-' as FILE is standard output.\n",
 };

@@ -1,33 +1,43 @@
 /* operand.c: see operand.h. */
 #include "cli/operand.h"
 
+#include "cli/progress.h"
+
 #include <stdlib.h>
+
+static tdbg_status open_target(struct cli *cli, const char *text, bool single, struct operand *o,
+                               struct tdbg_error *error)
+{
+    TD_TRY(td_target_init(&o->target, text, error));
+    struct progress *progress = progress_start(cli, o->target.path, 0);
+    tdbg_status status = td_input_open(&o->input, o->target.path, cli->job, error);
+    progress_stop(&progress);
+    if (status != TDBG_OK || !(single || *o->target.name))
+        return status;
+    TD_TRY(td_target_resolve(&o->target, o->input, &o->selection, &o->slice, error));
+    o->named = true;
+    return TDBG_OK;
+}
 
 int operand_open(struct cli *cli, const char *text, bool single, struct operand *out)
 {
-    struct operand o = {0};
     struct tdbg_error error;
-    tdbg_status status = td_target_init(&o.target, text, &error);
-    if (status == TDBG_OK)
-        status = td_input_open(&o.input, o.target.path, cli->job, &error);
-    o.named = status == TDBG_OK && (single || *o.target.name);
-    if (o.named)
-        status = td_target_resolve(&o.target, o.input, &o.selection, &o.slice, &error);
-    if (status == TDBG_OK) {
-        *out = o;
+    *out = (struct operand){0};
+    if (open_target(cli, text, single, out, &error) == TDBG_OK)
         return EXIT_FINE;
-    }
-    int code = cli_fail(cli, o.target.path ? o.target.path : text, &error);
-    operand_release(&o);
+    int code = cli_fail(cli, out->target.path ? out->target.path : text, &error);
+    operand_release(out);
     return code;
 }
 
 void operand_release(struct operand *o)
 {
+    if (o->named)
+        td_selection_release(&o->selection);
     td_input_close(&o->input);
     td_target_release(&o->target);
     free(o->slice);
-    o->slice = NULL;
+    *o = (struct operand){0};
 }
 
 size_t operand_count(const struct operand *o)

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "session/target.h"
 
+/* Must not be moved once opened (see td_selection). */
 struct operand {
     struct td_target target;
     struct td_input *input;

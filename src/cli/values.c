@@ -6,7 +6,7 @@
  */
 #include "cli/values.h"
 
-#include "kernel/load.h"
+#include "kernel/convert.h"
 
 #include <string.h>
 
@@ -55,21 +55,22 @@ static enum value_kind value_kind(enum td_dtype dtype)
 void values_init(struct values *v, const struct td_selection *selection)
 {
     v->selection = selection;
-    v->dtype = td_value_dtype(selection->tensor);
+    v->dtype = selection->loader.dtype;
     v->kind = value_kind(v->dtype);
     v->own = float_kind(v->dtype);
     v->wide = v->own == &td_float64 ? &td_float64 : &td_float32;
     v->at = v->count = 0;
 }
 
-static tdbg_status load_chunk(struct values *v, int64_t at, struct tdbg_error *error)
+tdbg_status values_load(struct values *v, int64_t at, int64_t count, struct tdbg_error *error)
 {
-    int64_t left = v->selection->slice.count - at;
-    v->at = at;
-    v->count = left < VALUES_CHUNK ? left : VALUES_CHUNK;
+    v->count = 0;
+    TD_TRY(td_selection_load(v->selection, at, count, v->raw, error));
     if (v->kind == VALUE_FLOAT)
-        return td_selection_load_f64(v->selection, at, v->count, v->real, error);
-    return td_selection_load(v->selection, at, v->count, v->raw, error);
+        td_convert_f64(v->dtype, v->raw, count, v->real);
+    v->at = at;
+    v->count = count;
+    return TDBG_OK;
 }
 
 static int64_t signed_at(const char *raw, size_t size, int64_t i)
@@ -102,8 +103,10 @@ static uint64_t unsigned_at(const char *raw, size_t size, int64_t i)
 
 tdbg_status values_get(struct values *v, int64_t i, struct value *out, struct tdbg_error *error)
 {
-    if (i < v->at || i >= v->at + v->count)
-        TD_TRY(load_chunk(v, i, error));
+    if (i < v->at || i >= v->at + v->count) {
+        int64_t left = v->selection->slice.count - i;
+        TD_TRY(values_load(v, i, left < VALUES_CHUNK ? left : VALUES_CHUNK, error));
+    }
     i -= v->at;
     out->kind = v->kind;
     switch (v->kind) {
@@ -120,9 +123,10 @@ tdbg_status values_get(struct values *v, int64_t i, struct value *out, struct td
         out->truth = v->raw[i] != 0;
         break;
     case VALUE_COMPLEX:
-        out->complex.re = v->dtype == TD_C64 ? (double)((const float *)v->raw)[2 * i] : v->real[2 * i];
-        out->complex.im =
-            v->dtype == TD_C64 ? (double)((const float *)v->raw)[2 * i + 1] : v->real[2 * i + 1];
+        out->complex.re = v->dtype == TD_C64 ? (double)((const float *)v->raw)[2 * i]
+                                             : ((const double *)(const void *)v->raw)[2 * i];
+        out->complex.im = v->dtype == TD_C64 ? (double)((const float *)v->raw)[2 * i + 1]
+                                             : ((const double *)(const void *)v->raw)[2 * i + 1];
         break;
     }
     return TDBG_OK;

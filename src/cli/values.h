@@ -25,19 +25,19 @@ struct value {
 
 struct values {
     const struct td_selection *selection;
-    enum td_dtype dtype;              /* of an element as it is read */
-    enum value_kind kind;             /* of every element */
-    const struct td_float_kind *own;  /* the float type itself: fewest digits, for people */
-    const struct td_float_kind *wide; /* at least float32: for programs, which know no smaller one */
-    int64_t at, count;                /* the chunk that is loaded */
-    union {
-        double real[VALUES_CHUNK];
-        char raw[VALUES_CHUNK * 16];
-        _Alignas(16) char aligned;
-    };
+    enum td_dtype dtype;                      /* of an element as it is read */
+    enum value_kind kind;                     /* of every element */
+    const struct td_float_kind *own;          /* the float type itself: fewest digits, for people */
+    const struct td_float_kind *wide;         /* at least float32: for programs, which know no smaller one */
+    int64_t at, count;                        /* what is loaded */
+    _Alignas(16) char raw[VALUES_CHUNK * 16]; /* as `dtype` */
+    double real[VALUES_CHUNK];                /* the same as doubles, floats only */
 };
 
 void values_init(struct values *v, const struct td_selection *selection);
+
+/* Loads elements [at, at + count) of the selection, at most VALUES_CHUNK. */
+TD_CHECK tdbg_status values_load(struct values *v, int64_t at, int64_t count, struct tdbg_error *error);
 
 /* Element `i` of the selection; loads the chunk around it when needed. */
 TD_CHECK tdbg_status values_get(struct values *v, int64_t i, struct value *out, struct tdbg_error *error);

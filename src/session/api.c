@@ -5,13 +5,11 @@
 #include "kernel/load.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 struct tdbg_input {
     struct td_input *input;
     struct td_pool *pool;
-    pthread_mutex_t *pool_lock; /* a pool serves one caller at a time; whoever finds it busy does without */
 };
 
 const char *tdbg_version(void)
@@ -19,22 +17,14 @@ const char *tdbg_version(void)
     return TDBG_VERSION;
 }
 
-static tdbg_status open_parts(struct tdbg_input *handle, const char *path, struct tdbg_error *error)
-{
-    handle->pool_lock = malloc(sizeof *handle->pool_lock);
-    if (!handle->pool_lock)
-        return td_fail_nomem(error);
-    pthread_mutex_init(handle->pool_lock, NULL);
-    TD_TRY(td_pool_open(&handle->pool, 0, error));
-    return td_input_open(&handle->input, path, NULL, error);
-}
-
 tdbg_status tdbg_input_open(tdbg_input **out, const char *path, struct tdbg_error *error)
 {
     tdbg_input *handle = calloc(1, sizeof *handle);
     if (!handle)
         return td_fail_nomem(error);
-    tdbg_status status = open_parts(handle, path, error);
+    tdbg_status status = td_pool_open(&handle->pool, 0, error);
+    if (status == TDBG_OK)
+        status = td_input_open(&handle->input, path, NULL, error);
     if (status == TDBG_OK)
         *out = handle;
     else
@@ -48,9 +38,6 @@ void tdbg_input_close(tdbg_input **input)
         return;
     td_input_close(&(*input)->input);
     td_pool_close(&(*input)->pool);
-    if ((*input)->pool_lock)
-        pthread_mutex_destroy((*input)->pool_lock);
-    free((*input)->pool_lock);
     free(*input);
     *input = NULL;
 }
@@ -120,9 +107,5 @@ tdbg_status tdbg_input_stats(const tdbg_input *input, size_t index, struct tdbg_
 {
     const struct td_tensor *tensor = NULL;
     TD_TRY(tensor_at(input, index, &tensor, error));
-    bool ours = pthread_mutex_trylock(input->pool_lock) == 0;
-    tdbg_status status = td_input_stats(tensor, ours ? input->pool : NULL, NULL, out, error);
-    if (ours)
-        pthread_mutex_unlock(input->pool_lock);
-    return status;
+    return td_input_stats(tensor, input->pool, NULL, out, error);
 }

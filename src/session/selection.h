@@ -6,24 +6,31 @@
 #ifndef TD_SESSION_SELECTION_H
 #define TD_SESSION_SELECTION_H
 
+#include "kernel/load.h"
 #include "tensor/slice.h"
 #include "tensor/tensor.h"
 
+/* Points into itself: it must not be moved. */
 struct td_selection {
-    const struct td_tensor *tensor; /* as it is in its file */
+    const struct td_tensor *tensor; /* as it is in its file; borrowed */
     struct td_slice slice;
-    struct td_tensor part; /* the slice as a tensor of its own, when `strided` */
-    bool strided;
+    bool whole;            /* `part` is what was selected; else it is the tensor to pick from */
+    struct td_tensor part; /* what the loader reads */
+    struct td_loader loader;
+
+    /* How to pick: every index of the first `outer` axes begins a run of `run` elements, the first of them
+     * `start` into what the index names, `step` apart. */
+    int outer;
+    int64_t run, start, step;
 };
 
-/* `text` is the slice without brackets, "" for everything. The tensor is borrowed. */
-TD_CHECK tdbg_status td_selection_init(struct td_selection *out, const struct td_tensor *tensor,
+/* `text` is the slice without brackets, "" for everything. */
+TD_CHECK tdbg_status td_selection_init(struct td_selection *s, const struct td_tensor *tensor,
                                        const char *text, struct tdbg_error *error);
+void td_selection_release(struct td_selection *s);
 
-/* Elements [start, start + count) of the selection, as td_value_dtype or as doubles. */
+/* Elements [start, start + count) of the selection, as s->loader.dtype. */
 TD_CHECK tdbg_status td_selection_load(const struct td_selection *s, int64_t start, int64_t count, void *out,
                                        struct tdbg_error *error);
-TD_CHECK tdbg_status td_selection_load_f64(const struct td_selection *s, int64_t start, int64_t count,
-                                           double *out, struct tdbg_error *error);
 
 #endif

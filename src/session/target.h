@@ -17,7 +17,8 @@ struct td_target {
 TD_CHECK tdbg_status td_target_init(struct td_target *out, const char *text, struct tdbg_error *error);
 void td_target_release(struct td_target *target);
 
-/* Finds the tensor and parses the slice. `slice`, without brackets, goes to the caller (free). */
+/* Finds the tensor and parses the slice; the selection is the caller's to release, and `slice`, the text
+ * without brackets, to free. */
 TD_CHECK tdbg_status td_target_resolve(const struct td_target *target, const struct td_input *input,
                                        struct td_selection *out, char **slice, struct tdbg_error *error);
 

@@ -1,0 +1,55 @@
+/* histogram.c: see histogram.h. */
+#include "cli/histogram.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_SPARKS = 64, WIDEST_BAR = 60 };
+
+const char *histogram_spark(char out[SPARK_TEXT], const struct term *term, const uint64_t *counts, int bins)
+{
+    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+    const char *const *levels = term->unicode ? blocks : plain;
+    uint64_t sums[MOST_SPARKS] = {0}, most = 0;
+    int shown = bins < MOST_SPARKS ? bins : MOST_SPARKS;
+    for (int i = 0; i < bins; i++) {
+        uint64_t *sum = &sums[(int64_t)i * shown / bins];
+        *sum += counts[i];
+        if (*sum > most)
+            most = *sum;
+    }
+    out[0] = 0;
+    for (int i = 0; i < shown; i++) {
+        /* A bin that holds anything shows. */
+        int level = sums[i] ? 1 + (int)(7 * ((double)sums[i] / (double)most)) : 0;
+        strcat(out, levels[level]);
+    }
+    return out;
+}
+
+static void put_bar(const struct term *term, double eighths)
+{
+    static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    int full = (int)eighths / 8;
+    for (int i = 0; i < full; i++)
+        fputs(term->unicode ? "█" : "#", term->file);
+    if (term->unicode)
+        fputs(parts[(int)eighths % 8], term->file);
+}
+
+void histogram_print(const struct term *term, const struct stats_rows *r, const struct stats_row *row)
+{
+    uint64_t most = 1;
+    for (int i = 0; i < r->bins; i++)
+        if (row->counts[i] > most)
+            most = row->counts[i];
+    int bar = term->width ? term->width - 40 : WIDEST_BAR;
+    bar = bar > WIDEST_BAR ? WIDEST_BAR : bar < 8 ? 8 : bar;
+    for (int i = 0; i < r->bins; i++) {
+        fprintf(term->file, "%11.4g %s %-11.4g %10" PRIu64 "  ", stats_rows_edge(r, row, i),
+                term->unicode ? "…" : "..", stats_rows_edge(r, row, i + 1), row->counts[i]);
+        put_bar(term, 8.0 * bar * ((double)row->counts[i] / (double)most));
+        fputc('\n', term->file);
+    }
+}

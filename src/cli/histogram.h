@@ -1,0 +1,15 @@
+/* histogram.h: counts as a picture made of text. */
+#ifndef TD_CLI_HISTOGRAM_H
+#define TD_CLI_HISTOGRAM_H
+
+#include "cli/stats_rows.h"
+
+enum { SPARK_TEXT = 512 };
+
+/* One character per bin, in at most 64 characters; bins are added up to fit. Returns `out`. */
+const char *histogram_spark(char out[SPARK_TEXT], const struct term *term, const uint64_t *counts, int bins);
+
+/* A line per bin: its edges, a bar, its count. */
+void histogram_print(const struct term *term, const struct stats_rows *r, const struct stats_row *row);
+
+#endif

@@ -1,0 +1,152 @@
+/* stats_rows.c: see stats_rows.h. */
+#include "cli/stats_rows.h"
+
+#include "kernel/stats.h"
+
+#include <stdlib.h>
+
+/* Below this a tensor is not worth splitting; a task takes small ones until they add up to as much. */
+enum { SMALL = 1 << 20, MOST_IN_TASK = 256 };
+
+static size_t row_count(const struct operands *operands)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < operands->count; i++)
+        count += operand_count(&operands->items[i]);
+    return count;
+}
+
+uint64_t stats_rows_bytes(const struct operands *operands, int bins)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < operands->count; i++)
+        for (size_t k = 0; k < operand_count(&operands->items[i]); k++)
+            bytes += operand_tensor(&operands->items[i], k)->bytes;
+    return bins ? 2 * bytes : bytes;
+}
+
+static tdbg_status measure(struct stats_row *row, int bins, struct td_pool *pool, struct td_job *job,
+                           struct tdbg_error *error)
+{
+    if (row->operand->named && !row->operand->selection.whole)
+        return td_fail(error, TDBG_UNSUPPORTED, "no statistics of a slice of a %s tensor",
+                       row->tensor->sparse ? "sparse" : td_dtype_name(row->tensor->dtype));
+    TD_TRY(td_input_stats(row->tensor, pool, job, &row->stats, error));
+    if (bins && row->stats.finite > 0)
+        TD_TRY(
+            td_histogram(row->tensor, pool, job, row->stats.min, row->stats.max, bins, row->counts, error));
+    return td_input_verify(row->tensor, error);
+}
+
+static void measure_row(struct stats_row *row, int bins, struct td_pool *pool, struct td_job *job)
+{
+    tdbg_status status = measure(row, bins, pool, job, &row->error);
+    row->error.status = status;
+}
+
+/* Small rows, cut into tasks: task t measures small[starts[t]] up to small[starts[t + 1]]. */
+struct batch {
+    struct stats_row **small;
+    size_t *starts;
+    size_t small_count, task_count;
+    int bins;
+    struct td_job *job;
+};
+
+static void run_task(void *context, uint64_t task)
+{
+    struct batch *b = context;
+    for (size_t i = b->starts[task]; i < b->starts[task + 1]; i++)
+        measure_row(b->small[i], b->bins, NULL, b->job);
+}
+
+static void cut_tasks(struct batch *b)
+{
+    uint64_t bytes = 0;
+    size_t rows = 0;
+    for (size_t i = 0; i < b->small_count; i++) {
+        if (rows == 0)
+            b->starts[b->task_count++] = i;
+        bytes += b->small[i]->tensor->bytes;
+        rows++;
+        if (bytes >= SMALL || rows >= MOST_IN_TASK)
+            bytes = rows = 0;
+    }
+    b->starts[b->task_count] = b->small_count;
+}
+
+static tdbg_status measure_all(struct stats_rows *r, struct td_pool *pool, struct td_job *job,
+                               struct tdbg_error *error)
+{
+    struct batch batch = {.bins = r->bins, .job = job};
+    batch.small = calloc(r->count + 1, sizeof *batch.small);
+    batch.starts = calloc(r->count + 2, sizeof *batch.starts);
+    if (!batch.small || !batch.starts) {
+        free(batch.small);
+        free(batch.starts);
+        return td_fail_nomem(error);
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->rows[i].tensor->bytes < SMALL)
+            batch.small[batch.small_count++] = &r->rows[i];
+        else
+            measure_row(&r->rows[i], r->bins, pool, job);
+    }
+    cut_tasks(&batch);
+    td_pool_run(pool, batch.task_count, run_task, &batch);
+    free(batch.small);
+    free(batch.starts);
+    return td_job_cancelled(job) ? td_fail(error, TDBG_CANCELLED, "cancelled") : TDBG_OK;
+}
+
+static tdbg_status fill_rows(struct stats_rows *r, const struct operands *operands, struct tdbg_error *error)
+{
+    for (size_t i = 0, at = 0; i < operands->count; i++)
+        for (size_t k = 0; k < operand_count(&operands->items[i]); k++, at++) {
+            const struct operand *o = &operands->items[i];
+            struct stats_row *row = &r->rows[at];
+            row->operand = o;
+            row->tensor = o->named ? &o->selection.part : operand_tensor(o, k);
+            if (r->bins && !(row->counts = calloc((size_t)r->bins, sizeof *row->counts)))
+                return td_fail_nomem(error);
+        }
+    return TDBG_OK;
+}
+
+tdbg_status stats_rows_init(struct stats_rows *out, const struct operands *operands, int bins,
+                            struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+{
+    struct stats_rows r = {.count = row_count(operands), .bins = bins};
+    r.rows = calloc(r.count + 1, sizeof *r.rows);
+    if (!r.rows)
+        return td_fail_nomem(error);
+    tdbg_status status = fill_rows(&r, operands, error);
+    if (status == TDBG_OK)
+        status = measure_all(&r, pool, job, error);
+    if (status == TDBG_OK)
+        *out = r;
+    else
+        stats_rows_release(&r);
+    return status;
+}
+
+void stats_rows_release(struct stats_rows *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        free(r->rows[i].counts);
+    free(r->rows);
+    *r = (struct stats_rows){0};
+}
+
+double stats_rows_edge(const struct stats_rows *r, const struct stats_row *row, int i)
+{
+    double low = row->stats.min, high = row->stats.max;
+    if (row->stats.finite == 0) {
+        low = 0;
+        high = 1;
+    } else if (low == high) { /* as numpy: half a unit to either side */
+        low -= 0.5;
+        high += 0.5;
+    }
+    return i == r->bins ? high : i * ((high - low) / r->bins) + low;
+}
