@@ -31,14 +31,14 @@ struct td_wire_field {
 static inline uint64_t td_wire_varint(struct td_cursor *c)
 {
     uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        uint8_t byte = td_cursor_u8(c);
-        if (c->bad)
-            return 0;
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
+    size_t left = c->bad ? 0 : td_cursor_left(c);
+    const uint8_t *bytes = c->data + c->at;
+    for (unsigned i = 0; i < 10 && i < left; i++) {
+        value |= (uint64_t)(bytes[i] & 0x7f) << 7 * i; /* bits beyond the 64th fall off */
+        if (bytes[i] < 0x80) {
+            c->at += i + 1;
             return value;
+        }
     }
     c->bad = true;
     return 0;
@@ -48,9 +48,10 @@ static inline uint64_t td_wire_varint(struct td_cursor *c)
  * number is 0 when there was no making out even that. */
 static inline bool td_wire_next(struct td_cursor *c, struct td_wire_field *out)
 {
-    *out = (struct td_wire_field){.begin = c->data + c->at};
+    *out = (struct td_wire_field){0};
     if (c->bad || td_cursor_left(c) == 0)
         return false;
+    out->begin = c->data + c->at;
     uint64_t tag = td_wire_varint(c);
     if (c->bad || tag >> 3 == 0 || tag >> 32 != 0) {
         c->bad = true;
