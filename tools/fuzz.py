@@ -37,7 +37,7 @@ def build(targets):
             ["meson", "setup", BUILD, "-Dfuzz=true", "-Dtests=disabled", "-Db_sanitize=address,undefined",
              "-Db_lundef=false"],
             env={**os.environ, "CC": "clang"}, stdout=subprocess.DEVNULL, check=True, cwd=ROOT)
-    done = subprocess.run(["ninja", "-C", BUILD, *(f"tests/fuzz/fuzz_{t}" for t in targets)],
+    done = subprocess.run(["ninja", "-C", BUILD, "--quiet", *(f"tests/fuzz/fuzz_{t}" for t in targets)],
                           stdout=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(done.stdout)

@@ -75,7 +75,7 @@ def build(folder, compiler, *options):
     """Configures (once) and builds `folder`."""
     if not (ROOT / folder / "build.ninja").exists():
         command("meson", "setup", folder, *options, env={"CC": compiler})
-    command("ninja", "-C", folder, "-j", JOBS)
+    command("ninja", "-C", folder, "-j", JOBS, "--quiet")
     return folder
 
 

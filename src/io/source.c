@@ -214,6 +214,9 @@ static tdbg_status open_member(struct td_bundle *bundle, const struct td_member 
     opened->source.name = member->name;
     opened->source.bundle = bundle;
     TD_TRY(fetch(bundle, member, opened, error));
+    if (!opened->source.data)
+        opened->source.data =
+            (const uint8_t *)""; /* an empty file has no mapping, but has an end to point at */
     opened->next = bundle->opened;
     bundle->opened = opened;
     *out = &opened->source;

@@ -18,8 +18,8 @@
 struct td_bundle;
 
 struct td_source {
-    const char *name; /* path within the bundle, '/' between folders; a plain file's base name */
-    const uint8_t *data;
+    const char *name;    /* path within the bundle, '/' between folders; a plain file's base name */
+    const uint8_t *data; /* never NULL, not even when empty */
     size_t size;
     struct td_bundle *bundle;
 };
