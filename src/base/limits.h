@@ -62,7 +62,7 @@
 #define TD_MAX_UNPACK (UINT64_C(256) << 30)
 
 /* What an xz header may ask for. `xz -9` needs 65 MiB; dictionaries of gigabytes are legal and pointless. */
-#define TD_MAX_XZ_MEMORY (UINT64_C(256) << 20)
+#define TD_MAX_XZ_MEMORY (UINT64_C(128) << 20)
 
 /* Deflate cannot honestly exceed 1032 : 1; small members get the benefit of the doubt. */
 #define TD_MAX_INFLATE_RATIO 1100

@@ -181,12 +181,11 @@ static tdbg_status settle(struct td_bundle *bundle, struct tdbg_error *error)
     return TDBG_OK;
 }
 
-/* libarchive takes the end of the bytes for the end of the archive; a whole tar has zero blocks there. */
+/* libarchive takes the end of the bytes for the end of the archive; a whole tar has zero blocks there, and
+ * they are what it looked at last. */
 static bool has_end_mark(const struct tar *tar)
 {
-    static const uint8_t zeros[BLOCK];
-    size_t end = tar->size / BLOCK * BLOCK;
-    return end >= BLOCK && memcmp(tar->data + end - BLOCK, zeros, BLOCK) == 0;
+    return archive_filter_bytes(tar->archive, 0) > archive_read_header_position(tar->archive);
 }
 
 static tdbg_status list_entries(struct tar *tar, bool cut, struct td_job *job, struct tdbg_error *error)

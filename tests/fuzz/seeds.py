@@ -158,6 +158,58 @@ def index_seeds(folder):
             write(f"bad-{name.split('/')[1]}", {"m.index.json": data})
 
 
+@seeds("zip")
+def zip_seeds(folder):
+    import warnings
+    import zipfile
+
+    text = b"tensor debugger " * 40
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
+        with zipfile.ZipFile(folder / f"method{method}.zip", "w", method) as out:
+            out.writestr("a/data.pkl", text)
+            out.writestr("a/data/0", bytes(range(256)))
+            out.writestr("a/", b"")
+            with out.open("streamed", "w", force_zip64=True) as member:
+                member.write(text)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                out.writestr("a/data/0", b"again")
+    with zipfile.ZipFile(folder / "empty.zip", "w") as out:
+        out.comment = b"nothing"
+
+
+@seeds("archive")
+def archive_seeds(folder):
+    import io
+    import subprocess
+    import tarfile
+
+    def tar(form, *, links=False):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=form) as out:
+            for name, data in (("d/0_query.npy", bytes(300)), ("d/" + "n" * 120, b"long"), ("/up/../x", b"x")):
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                out.addfile(info, io.BytesIO(data))
+            for kind in (tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.FIFOTYPE) if links else ():
+                info = tarfile.TarInfo(f"d/link{kind[0]}")
+                info.type, info.linkname = kind, "d/0_query.npy"
+                out.addfile(info)
+        return buffer.getvalue().rstrip(b"\0") + bytes(1024)
+
+    plain = tar(tarfile.GNU_FORMAT, links=True)
+    (folder / "gnu.tar").write_bytes(plain)
+    (folder / "pax.tar").write_bytes(tar(tarfile.PAX_FORMAT))
+    (folder / "ustar.tar").write_bytes(tar(tarfile.GNU_FORMAT)[:2048])
+    for tool in ("gzip", "xz", "zstd", "bzip2"):
+        packed = subprocess.run([tool, "-c"], input=plain, stdout=subprocess.PIPE, check=True).stdout
+        (folder / f"tar.{tool}").write_bytes(packed)
+        (folder / f"twice.{tool}").write_bytes(packed + packed)
+        one = subprocess.run([tool, "-c"], input=b"tensor " * 50, stdout=subprocess.PIPE, check=True).stdout
+        (folder / f"one.{tool}").write_bytes(one)
+    zip_seeds(folder)
+
+
 def main(out):
     for target, writers in WRITERS.items():
         folder = out / target
