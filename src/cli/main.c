@@ -1,6 +1,8 @@
 /* main.c: the commands, and what surrounds every one of them: signals, output that must arrive, help. */
 #include "cli/cli.h"
 
+#include "kernel/tier.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -137,7 +139,10 @@ int cli_fail_usage(const struct command *command, const char *format, ...)
 struct td_pool *cli_pool(struct cli *cli)
 {
     struct tdbg_error error;
-    if (!cli->pool && td_pool_open(&cli->pool, 0, &error) != TDBG_OK)
+    const struct td_kernels *kernels;
+    if (!cli->pool &&
+        (td_kernels_select(&kernels, &error) != TDBG_OK || /* TDBG_CPU: say it once, not per tensor */
+         td_pool_open(&cli->pool, 0, &error) != TDBG_OK))
         cli_fail(cli, NULL, &error);
     return cli->pool;
 }
