@@ -16,9 +16,10 @@ struct td_cursor {
     bool bad;
 };
 
+/* An empty file has no data to point at; arithmetic needs a pointer all the same. */
 static inline struct td_cursor td_cursor_init(const void *data, size_t size)
 {
-    return (struct td_cursor){.data = (const uint8_t *)data, .size = size};
+    return (struct td_cursor){.data = (const uint8_t *)(data ? data : ""), .size = size};
 }
 
 static inline size_t td_cursor_left(const struct td_cursor *c)

@@ -45,7 +45,6 @@ def test_random_blocks(tdbg, tmp_path, name):
     write(path, {"x": (blocks, kind)})
     with np.errstate(all="ignore"):
         expected = gguf.quants.dequantize(blocks, kind)
-    assert tdbg.json("show", f"{path}:x[0,0]")["shape"] is not None
     assert expected.shape == (16, 4 * elements)
     assert same(values(tdbg, path, "x"), expected)
 
@@ -71,7 +70,7 @@ def test_bfloat16(tdbg, tmp_path):
 def test_big_endian(tdbg, tmp_path):
     array = RANDOM.normal(0, 1, (3, 5)).astype(np.float32)
     path = tmp_path / "a.gguf"
-    write(path, {"x": array}, endianess=gguf.GGUFEndian.BIG)
+    write(path, {"x": array.copy()}, endianess=gguf.GGUFEndian.BIG)
     assert same(values(tdbg, path, "x"), array)
 
 
