@@ -40,9 +40,9 @@
 /* Files one index may name; the largest models come in a few hundred. */
 #define TD_MAX_SHARDS (1 << 16)
 
-/* Values in one JSON text (a tensor of a safetensors header is about eight): jansson takes up to 100 bytes
+/* Values in one JSON text (a tensor of a safetensors header is about eight): jansson takes up to 120 bytes
  * for each, so this keeps its tree within TD_MAX_METADATA. */
-#define TD_MAX_JSON_VALUES (UINT64_C(10) << 20)
+#define TD_MAX_JSON_VALUES (UINT64_C(8) << 20)
 
 /* The text header of a .npy. numpy itself asks for a special permit beyond 10,000 bytes. */
 #define TD_MAX_NPY_HEADER (UINT64_C(1) << 20)

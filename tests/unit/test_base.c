@@ -110,6 +110,26 @@ static void arena_keeps_what_it_gives(void **state)
     td_arena_release(&a);
 }
 
+static void arena_takes_over_another(void **state)
+{
+    (void)state;
+    struct td_arena a, b, small;
+    td_arena_init(&a, 1 << 20);
+    td_arena_init(&b, 1 << 20);
+    td_arena_init(&small, 64);
+    const char *ours = td_arena_strdup(&a, "ours"), *theirs = td_arena_strdup(&b, "theirs");
+    assert_non_null(td_arena_alloc(&b, 100000));
+    assert_false(td_arena_join(&small, &b));
+    assert_true(td_arena_join(&a, &b));
+    td_arena_release(&b);
+    assert_true(a.used >= 100000);
+    assert_string_equal(td_arena_strdup(&a, "later"), "later");
+    assert_string_equal(ours, "ours");
+    assert_string_equal(theirs, "theirs");
+    td_arena_release(&a);
+    td_arena_release(&small);
+}
+
 static void arena_stops_at_its_limit(void **state)
 {
     (void)state;
@@ -168,15 +188,11 @@ static void errors_carry_status_offset_and_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cursor_reads_little_endian),
-        cmocka_unit_test(cursor_error_is_sticky),
-        cmocka_unit_test(checked_arithmetic),
-        cmocka_unit_test(buffer_grows_and_ends_with_nul),
-        cmocka_unit_test(buffer_limit_is_sticky),
-        cmocka_unit_test(arena_keeps_what_it_gives),
-        cmocka_unit_test(arena_stops_at_its_limit),
-        cmocka_unit_test(utf8_refuses_what_is_not),
-        cmocka_unit_test(errors_carry_status_offset_and_name),
+        cmocka_unit_test(cursor_reads_little_endian), cmocka_unit_test(cursor_error_is_sticky),
+        cmocka_unit_test(checked_arithmetic),         cmocka_unit_test(buffer_grows_and_ends_with_nul),
+        cmocka_unit_test(buffer_limit_is_sticky),     cmocka_unit_test(arena_keeps_what_it_gives),
+        cmocka_unit_test(arena_takes_over_another),   cmocka_unit_test(arena_stops_at_its_limit),
+        cmocka_unit_test(utf8_refuses_what_is_not),   cmocka_unit_test(errors_carry_status_offset_and_name),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
