@@ -2,8 +2,8 @@
 #include "format/reader.h"
 
 const struct td_reader *const td_readers[] = {
-    &td_reader_npy,   &td_reader_gguf, &td_reader_npz, &td_reader_safetensors,
-    &td_reader_index, &td_reader_onnx, NULL,
+    &td_reader_npy,         &td_reader_gguf,  &td_reader_torch, &td_reader_torch_legacy, &td_reader_npz,
+    &td_reader_safetensors, &td_reader_index, &td_reader_onnx,  &td_reader_pickle,       NULL,
 };
 
 const struct td_reader *td_reader_for(const struct td_source *source)

@@ -59,14 +59,16 @@ static double number_at(const struct td_view *view, int64_t index)
     return value;
 }
 
-static void dequantise_affine(enum td_dtype dtype, const void *from, int64_t count, float scale, double zero,
-                              float *out)
+/* The difference is exact. The product is that of the scale's own type, rounded once, as in torch: one scale
+ * for all is a float32 there, scales per channel are float64. */
+static void dequantise_affine(enum td_dtype dtype, const void *from, int64_t count, double scale, bool wide,
+                              double zero, float *out)
 {
     double q[PIECE];
     enum td_dtype plain = dtype == TD_QINT8 ? TD_I8 : dtype == TD_QUINT8 ? TD_U8 : TD_I32;
     td_convert_f64(plain, from, count, q);
     for (int64_t i = 0; i < count; i++)
-        out[i] = scale * (float)(q[i] - zero); /* the difference is exact: torch rounds once as well */
+        out[i] = wide ? (float)(scale * (q[i] - zero)) : (float)scale * (float)(q[i] - zero);
 }
 
 static void read_affine(const struct td_tensor *tensor, int64_t start, int64_t count, float *out)
@@ -86,7 +88,7 @@ static void read_affine(const struct td_tensor *tensor, int64_t start, int64_t c
         double scale = number_at(&affine->scale, affine->scale.count > 1 ? channel : 0);
         double zero = number_at(&affine->zero, affine->zero.count > 1 ? channel : 0);
         td_gather_native(&tensor->view, start, taken, stored);
-        dequantise_affine(tensor->dtype, stored, taken, (float)scale, zero, out);
+        dequantise_affine(tensor->dtype, stored, taken, scale, affine->scale.dtype == TD_F64, zero, out);
         out += taken;
         start += taken;
         count -= taken;

@@ -46,6 +46,53 @@ def pickle_seeds(folder):
         (folder / f"protocol{protocol}.pkl").write_bytes(pickle.dumps(value, protocol))
 
 
+def torch_values():
+    import collections
+
+    import numpy as np
+    import torch
+
+    base = torch.arange(6.0).reshape(2, 3)
+    scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([0, 1])
+    return {
+        "tensor": base.t()[1:],
+        "dict": collections.OrderedDict(a=base, b=base.bfloat16(), n=3, s="text", p=torch.nn.Parameter(base)),
+        "quantised": [torch.quantize_per_tensor(base, 0.5, 1, torch.qint8), torch.quantize_per_channel(base, scales, zeros, 0, torch.quint8)],
+        "sparse": [base.to_sparse(), base.to_sparse_csr()],
+        "numpy": [np.arange(3, dtype=">i2"), np.float32(1), np.asfortranarray(np.ones((2, 2), bool))],
+        "module": torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.BatchNorm1d(1)),
+        "storage": base.storage(),
+    }
+
+
+@seeds("torch")
+def torch_seeds(folder):
+    import torch
+
+    for name, value in torch_values().items():
+        torch.save(value, folder / f"{name}.pth")
+    torch.jit.trace(torch.nn.Linear(1, 1), torch.zeros(1, 1)).save(str(folder / "script.pt"))
+
+
+@seeds("torch_legacy")
+def torch_legacy_seeds(folder):
+    import torch
+
+    for name, value in torch_values().items():
+        for protocol in (2, 4):
+            torch.save(value, folder / f"{name}{protocol}.pth", pickle_protocol=protocol, _use_new_zipfile_serialization=False)
+
+
+@seeds("pickle_file")
+def pickle_file_seeds(folder):
+    import pickle
+
+    pickle_seeds(folder)
+    for name, value in torch_values().items():
+        for protocol in (0, 2, 5):
+            (folder / f"{name}{protocol}.pkl").write_bytes(pickle.dumps(value, protocol))
+
+
 @seeds("onnx")
 def onnx_seeds(folder):
     import onnxfiles

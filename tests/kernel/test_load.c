@@ -231,7 +231,7 @@ static void affine(void **state)
     tensor.affine = &table;
     float out[6];
     assert_ok(td_load(&tensor, 0, 6, out, NULL));
-    const float expected[] = {-64.5f, 0, 387, 2, 0.1f * 6, 27};
+    const float expected[] = {-64.5f, 0, 387, 2, (float)(0.1 * 6), 27};
     assert_memory_equal(out, expected, sizeof out);
     assert_ok(td_load(&tensor, 4, 2, out, NULL));
     assert_memory_equal(out, expected + 4, 2 * sizeof *out);
