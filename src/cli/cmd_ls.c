@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "cli/operand.h"
+#include "cli/skips.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -34,16 +35,7 @@ static void write_json(struct td_json *j, const struct operands *operands)
     td_json_end_array(j);
     td_json_key(j, "skipped");
     td_json_begin_array(j);
-    for (size_t i = 0; i < operands->count; i++) {
-        const struct td_input *input = operands->items[i].input;
-        for (size_t k = 0; k < td_input_skips(input); k++) {
-            td_json_begin_object(j);
-            td_json_field_string(j, "name", td_input_skip(input, k)->name);
-            td_json_field_string(j, "path", td_input_path(input));
-            td_json_field_string(j, "reason", td_input_skip(input, k)->reason);
-            td_json_end_object(j);
-        }
-    }
+    skips_write(j, operands);
     td_json_end_array(j);
     td_json_end_object(j);
     td_json_newline(j);
@@ -117,7 +109,7 @@ static int run(struct cli *cli, int argc, char **argv)
             status = EXIT_TROUBLE;
     } else if (operands.count > 0) {
         print_table(cli, &operands);
-        text_skips(cli, &operands);
+        skips_print(cli, &operands);
     }
     operands_release(&operands);
     return status;

@@ -5,13 +5,12 @@
 #include "cli/histogram.h"
 #include "cli/operand.h"
 #include "cli/progress.h"
+#include "cli/skips.h"
 #include "cli/stats_rows.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
-
-enum { MOST_BINS = 1 << 16 };
 
 struct stats_options {
     int64_t bins; /* -1: no histogram */
@@ -26,7 +25,7 @@ static void write_histogram(struct td_json *j, const struct stats_rows *r, const
     td_json_key(j, "edges");
     td_json_begin_array(j);
     for (int i = 0; i <= r->bins; i++)
-        td_json_number(j, stats_rows_edge(r, row, i));
+        td_json_number(j, row->edges[i]);
     td_json_end_array(j);
     td_json_key(j, "counts");
     td_json_begin_array(j);
@@ -64,15 +63,6 @@ static void write_row(struct td_json *j, const struct stats_rows *r, const struc
     td_json_end_object(j);
 }
 
-static void write_skip(struct td_json *j, const char *name, const char *path, const char *reason)
-{
-    td_json_begin_object(j);
-    td_json_field_string(j, "name", name);
-    td_json_field_string(j, "path", path);
-    td_json_field_string(j, "reason", reason);
-    td_json_end_object(j);
-}
-
 static void write_json(const struct stats_rows *r, const struct operands *operands)
 {
     struct td_json json, *j = &json;
@@ -90,14 +80,9 @@ static void write_json(const struct stats_rows *r, const struct operands *operan
     td_json_begin_array(j);
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].error.status != TDBG_OK)
-            write_skip(j, r->rows[i].tensor->name, r->rows[i].operand->target.path,
-                       td_error_text(&r->rows[i].error, reason, sizeof reason));
-    for (size_t i = 0; i < operands->count; i++) {
-        const struct td_input *input = operands->items[i].input;
-        for (size_t k = 0; k < td_input_skips(input); k++)
-            write_skip(j, td_input_skip(input, k)->name, td_input_path(input),
-                       td_input_skip(input, k)->reason);
-    }
+            skips_write_one(j, r->rows[i].tensor->name, r->rows[i].operand->target.path,
+                            td_error_text(&r->rows[i].error, reason, sizeof reason));
+    skips_write(j, operands);
     td_json_end_array(j);
     td_json_end_object(j);
     td_json_newline(j);
@@ -183,7 +168,7 @@ static int report(struct cli *cli, const struct stats_rows *r, const struct oper
         write_json(r, operands);
     } else {
         print_table(cli, r);
-        text_skips(cli, operands);
+        skips_print(cli, operands);
     }
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].error.status != TDBG_OK)
@@ -217,8 +202,8 @@ static int run(struct cli *cli, int argc, char **argv)
         return status;
     if (args.count == 0)
         return cli_fail_usage(&cmd_stats, "no PATH given");
-    if (wanted.bins == 0 || wanted.bins > MOST_BINS)
-        return cli_fail_usage(&cmd_stats, "--hist takes 1 to %d bins", MOST_BINS);
+    if (wanted.bins == 0 || wanted.bins > TD_MAX_BINS)
+        return cli_fail_usage(&cmd_stats, "--hist takes 1 to %d bins", TD_MAX_BINS);
     struct operands operands;
     operands_open(cli, &args, &operands);
     status =

@@ -28,16 +28,6 @@ const char *histogram_spark(char out[SPARK_TEXT], const struct term *term, const
     return out;
 }
 
-static void put_bar(const struct term *term, double eighths)
-{
-    static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    int full = (int)eighths / 8;
-    for (int i = 0; i < full; i++)
-        fputs(term->unicode ? "█" : "#", term->file);
-    if (term->unicode)
-        fputs(parts[(int)eighths % 8], term->file);
-}
-
 void histogram_print(const struct term *term, const struct stats_rows *r, const struct stats_row *row)
 {
     uint64_t most = 1;
@@ -47,9 +37,9 @@ void histogram_print(const struct term *term, const struct stats_rows *r, const 
     int bar = term->width ? term->width - 40 : WIDEST_BAR;
     bar = bar > WIDEST_BAR ? WIDEST_BAR : bar < 8 ? 8 : bar;
     for (int i = 0; i < r->bins; i++) {
-        fprintf(term->file, "%11.4g %s %-11.4g %10" PRIu64 "  ", stats_rows_edge(r, row, i),
-                term->unicode ? "…" : "..", stats_rows_edge(r, row, i + 1), row->counts[i]);
-        put_bar(term, 8.0 * bar * ((double)row->counts[i] / (double)most));
+        fprintf(term->file, "%11.4g %s %-11.4g %10" PRIu64 "  ", row->edges[i], term->unicode ? "…" : "..",
+                row->edges[i + 1], row->counts[i]);
+        term_put_bar(term, (double)row->counts[i] / (double)most, bar);
         fputc('\n', term->file);
     }
 }

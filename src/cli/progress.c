@@ -28,20 +28,6 @@ static double seconds_since(const struct timespec *start)
     return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
 }
 
-/* "████████▌       " or "########        ". */
-static void put_bar(const struct term *term, double share)
-{
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    int steps = (int)(share * BAR * 8), full = steps / 8, used = full;
-    for (int i = 0; i < full; i++)
-        fputs(term->unicode ? "█" : "#", term->file);
-    if (term->unicode && steps % 8) {
-        fputs(eighths[steps % 8], term->file);
-        used++;
-    }
-    fprintf(term->file, "%*s", BAR - used, "");
-}
-
 static void draw(struct progress *p)
 {
     const struct term *term = p->term;
@@ -57,8 +43,8 @@ static void draw(struct progress *p)
     fputs("  ", term->file);
     if (total > 0) {
         double share = done < total ? (double)done / (double)total : 1;
-        put_bar(term, share);
-        fprintf(term->file, "  %3d %%", (int)(share * 100));
+        int used = term_put_bar(term, share, BAR);
+        fprintf(term->file, "%*s  %3d %%", BAR - used, "", (int)(share * 100));
     }
     fprintf(term->file, "  %s  %s/s", size, speed);
     fflush(term->file);

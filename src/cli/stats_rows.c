@@ -33,8 +33,10 @@ static tdbg_status measure(struct stats_row *row, int bins, struct td_pool *pool
                        row->tensor->sparse ? "sparse" : td_dtype_name(row->tensor->dtype));
     TD_TRY(td_input_stats(row->tensor, pool, job, &row->stats, error));
     if (bins && row->stats.finite > 0)
-        TD_TRY(
-            td_histogram(row->tensor, pool, job, row->stats.min, row->stats.max, bins, row->counts, error));
+        TD_TRY(td_histogram(row->tensor, pool, job, row->stats.min, row->stats.max, bins, row->edges,
+                            row->counts, error));
+    for (int i = 0; bins && row->stats.finite == 0 && i <= bins; i++)
+        row->edges[i] = (double)i / bins; /* numpy's answer to no values: from 0 to 1 */
     return td_input_verify(row->tensor, error);
 }
 
@@ -107,7 +109,11 @@ static tdbg_status fill_rows(struct stats_rows *r, const struct operands *operan
             struct stats_row *row = &r->rows[at];
             row->operand = o;
             row->tensor = o->named ? &o->selection.part : operand_tensor(o, k);
-            if (r->bins && !(row->counts = calloc((size_t)r->bins, sizeof *row->counts)))
+            if (r->bins == 0)
+                continue;
+            row->edges = calloc((size_t)r->bins + 1, sizeof *row->edges);
+            row->counts = calloc((size_t)r->bins, sizeof *row->counts);
+            if (!row->edges || !row->counts)
                 return td_fail_nomem(error);
         }
     return TDBG_OK;
@@ -132,21 +138,10 @@ tdbg_status stats_rows_init(struct stats_rows *out, const struct operands *opera
 
 void stats_rows_release(struct stats_rows *r)
 {
-    for (size_t i = 0; i < r->count; i++)
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->rows[i].edges);
         free(r->rows[i].counts);
+    }
     free(r->rows);
     *r = (struct stats_rows){0};
-}
-
-double stats_rows_edge(const struct stats_rows *r, const struct stats_row *row, int i)
-{
-    double low = row->stats.min, high = row->stats.max;
-    if (row->stats.finite == 0) {
-        low = 0;
-        high = 1;
-    } else if (low == high) { /* as numpy: half a unit to either side */
-        low -= 0.5;
-        high += 0.5;
-    }
-    return i == r->bins ? high : i * ((high - low) / r->bins) + low;
 }

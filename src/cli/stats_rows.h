@@ -12,7 +12,8 @@ struct stats_row {
     const struct operand *operand;
     const struct td_tensor *tensor; /* what is measured: the tensor, or the slice of it that was named */
     struct tdbg_stats stats;
-    uint64_t *counts;        /* of the histogram's bins; NULL when none was asked for */
+    double *edges;           /* of the histogram: bins + 1; NULL when none was asked for */
+    uint64_t *counts;        /* of its bins */
     struct tdbg_error error; /* status TDBG_OK: none */
 };
 
@@ -30,8 +31,5 @@ void stats_rows_release(struct stats_rows *r);
 
 /* Bytes that will be read, for the progress bar. */
 uint64_t stats_rows_bytes(const struct operands *operands, int bins);
-
-/* The edge below bin i of a row's histogram; the upper edge of the last one for i = bins. */
-double stats_rows_edge(const struct stats_rows *r, const struct stats_row *row, int i);
 
 #endif

@@ -92,3 +92,15 @@ size_t term_put_elided(const struct term *term, const char *text, size_t columns
     fputs(text + at, term->file);
     return written + (total - seen);
 }
+
+int term_put_bar(const struct term *term, double share, int columns)
+{
+    static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    int eighths = (int)(share * columns * 8), full = eighths / 8;
+    for (int i = 0; i < full; i++)
+        fputs(term->unicode ? "█" : "#", term->file);
+    if (!term->unicode || eighths % 8 == 0)
+        return full;
+    fputs(parts[eighths % 8], term->file);
+    return full + 1;
+}

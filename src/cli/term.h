@@ -25,6 +25,9 @@ const char *term_style(const struct term *term, enum style style);
 /* Columns that UTF-8 text takes. */
 size_t term_columns(const char *text);
 
+/* A bar of `share` of `columns`, eighths of a column where the locale has them. Returns the columns used. */
+int term_put_bar(const struct term *term, double share, int columns);
+
 /* Writes text in at most `columns` columns, the middle replaced by … when it does not fit. Returns the
  * columns written. */
 size_t term_put_elided(const struct term *term, const char *text, size_t columns);

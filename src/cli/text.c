@@ -2,6 +2,7 @@
 #include "cli/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 const char *text_shape(char out[SHAPE_TEXT], const struct td_shape *shape)
 {
@@ -26,25 +27,4 @@ const char *text_size(char out[SIZE_TEXT], uint64_t bytes)
         value /= 1024;
     snprintf(out, SIZE_TEXT, "%.1f %s", value, units[unit]);
     return out;
-}
-
-void text_skips(const struct cli *cli, const struct operands *operands)
-{
-    const size_t few = 3;
-    size_t total = 0, shown = 0;
-    for (size_t i = 0; i < operands->count; i++)
-        total += td_input_skips(operands->items[i].input);
-    if (total == 0 || cli->quiet)
-        return;
-    fflush(cli->out.file);
-    fprintf(stderr, "%zu skipped:\n", total);
-    for (size_t i = 0; i < operands->count; i++) {
-        const struct td_input *input = operands->items[i].input;
-        for (size_t k = 0; k < td_input_skips(input) && (cli->verbose || shown < few); k++, shown++) {
-            const struct td_skip *skip = td_input_skip(input, k);
-            fprintf(stderr, "  %s: %s\n", *skip->name ? skip->name : td_input_path(input), skip->reason);
-        }
-    }
-    if (shown < total)
-        fprintf(stderr, "  and %zu more (-v lists them all)\n", total - shown);
 }

@@ -1,8 +1,8 @@
-/* text.h: shapes and sizes as people read them, and the notes that follow a table. */
+/* text.h: shapes and sizes as people read them. */
 #ifndef TD_CLI_TEXT_H
 #define TD_CLI_TEXT_H
 
-#include "cli/operand.h"
+#include "tensor/view.h"
 
 enum { SHAPE_TEXT = 640, SIZE_TEXT = 32 };
 
@@ -11,8 +11,5 @@ const char *text_shape(char out[SHAPE_TEXT], const struct td_shape *shape);
 
 /* "427.5 KiB". Returns `out`. */
 const char *text_size(char out[SIZE_TEXT], uint64_t bytes);
-
-/* On stderr, what was skipped: the first few unless -v, nothing with -q. */
-void text_skips(const struct cli *cli, const struct operands *operands);
 
 #endif

@@ -23,7 +23,7 @@ struct histogram {
     enum td_dtype dtype;
     int bins;
     double low, high, per_unit; /* bins per unit of value */
-    double *edges;              /* bins + 1 */
+    double *edges;              /* bins + 1; the caller's */
     pthread_mutex_t lock;       /* guards `taken` */
     struct tally *tallies;      /* one per thread */
     uint64_t *counts;           /* of all tallies, one after the other */
@@ -107,10 +107,9 @@ static tdbg_status fill(struct histogram *h, const struct td_stream *stream, str
 {
     int threads = pool ? td_pool_threads(pool) : 1;
     size_t bins = (size_t)h->bins;
-    h->edges = calloc(bins + 1, sizeof *h->edges);
     h->counts = calloc((size_t)threads * bins, sizeof *h->counts);
     h->tallies = calloc((size_t)threads, sizeof *h->tallies);
-    if (!h->edges || !h->counts || !h->tallies)
+    if (!h->counts || !h->tallies)
         return td_fail_nomem(error);
     for (int i = 0; i < threads; i++)
         h->tallies[i].counts = h->counts + (size_t)i * bins;
@@ -133,7 +132,7 @@ static tdbg_status fill(struct histogram *h, const struct td_stream *stream, str
 }
 
 tdbg_status td_histogram(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job, double low,
-                         double high, int bins, uint64_t *counts, struct tdbg_error *error)
+                         double high, int bins, double *edges, uint64_t *counts, struct tdbg_error *error)
 {
     if (bins < 1 || bins > TD_MAX_BINS)
         return td_fail(error, TDBG_MISUSE, "%d bins: a number from 1 to %d is needed", bins, TD_MAX_BINS);
@@ -141,7 +140,7 @@ tdbg_status td_histogram(const struct td_tensor *tensor, struct td_pool *pool, s
         return td_fail(error, TDBG_MISUSE, "a histogram from %g to %g", low, high);
     struct td_stream stream;
     TD_TRY(td_stream_init(&stream, tensor, error));
-    struct histogram h = {.dtype = stream.dtype, .bins = bins, .low = low, .high = high};
+    struct histogram h = {.dtype = stream.dtype, .bins = bins, .low = low, .high = high, .edges = edges};
     if (low == high) { /* as numpy does */
         h.low -= 0.5;
         h.high += 0.5;
@@ -149,7 +148,6 @@ tdbg_status td_histogram(const struct td_tensor *tensor, struct td_pool *pool, s
     pthread_mutex_init(&h.lock, NULL);
     tdbg_status status = fill(&h, &stream, pool, job, counts, error);
     pthread_mutex_destroy(&h.lock);
-    free(h.edges);
     free(h.counts);
     free(h.tallies);
     td_stream_release(&stream);

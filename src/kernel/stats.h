@@ -14,9 +14,9 @@ TD_CHECK tdbg_status td_stats(const struct td_tensor *tensor, struct td_pool *po
                               struct tdbg_stats *out, struct tdbg_error *error);
 
 /* Counts of the finite values in `bins` equal bins over [low, high], the last one closed, as numpy does
- * (low = high: half a unit to either side). */
+ * (low = high: half a unit to either side). `edges` gets the bins + 1 edges that decided. */
 TD_CHECK tdbg_status td_histogram(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
-                                  double low, double high, int bins, uint64_t *counts,
+                                  double low, double high, int bins, double *edges, uint64_t *counts,
                                   struct tdbg_error *error);
 
 #endif

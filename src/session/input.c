@@ -96,27 +96,44 @@ static const char *join_name(struct td_arena *arena, const char *prefix, const c
     return td_arena_printf(arena, "%s%s:%s", prefix, file, key);
 }
 
+/* A name within its limit may exceed it once it is joined: then the tensor is reported, not the whole lost.
+ */
+static tdbg_status take_tensor(struct td_catalog *into, const char *name, const struct td_tensor *tensor,
+                               struct tdbg_error *error)
+{
+    size_t length = strlen(name);
+    if (length <= TD_MAX_NAME)
+        return td_catalog_add(into, name, *tensor, error);
+    return td_catalog_skip(into, tensor->name, error, "its full name has %zu bytes, %d at most", length,
+                           TD_MAX_NAME);
+}
+
+static tdbg_status take_skip(struct td_catalog *into, const char *name, const struct td_skip *skip,
+                             struct tdbg_error *error)
+{
+    return td_catalog_skip(into, strlen(name) <= TD_MAX_NAME ? name : skip->name, error, "%s", skip->reason);
+}
+
 /* Moves what a reader found into the input under its full name. `part` is left empty. */
 static tdbg_status take_catalog(struct walk *walk, const char *prefix, const struct member *member,
                                 struct td_catalog *part, struct tdbg_error *error)
 {
     struct td_catalog *into = &walk->input->catalog;
-    const char *file = file_name(member, &part->arena);
+    struct td_arena *arena = &part->arena;
+    const char *file = file_name(member, arena), *name;
     if (!file)
         return td_fail_nomem(error);
     for (size_t i = 0; i < part->count; i++) {
-        const char *name = join_name(&part->arena, prefix, file, part->tensors[i].name);
-        if (!name)
+        if (!(name = join_name(arena, prefix, file, part->tensors[i].name)))
             return td_fail_nomem(error);
-        TD_TRY(td_catalog_add(into, name, part->tensors[i], error));
+        TD_TRY(take_tensor(into, name, &part->tensors[i], error));
     }
     for (size_t i = 0; i < part->skip_count; i++) {
-        const char *name = join_name(&part->arena, prefix, file, part->skips[i].name);
-        if (!name)
+        if (!(name = join_name(arena, prefix, file, part->skips[i].name)))
             return td_fail_nomem(error);
-        TD_TRY(td_catalog_skip(into, name, error, "%s", part->skips[i].reason));
+        TD_TRY(take_skip(into, name, &part->skips[i], error));
     }
-    if (!td_arena_absorb(&into->arena, &part->arena)) /* side tables of affine and sparse tensors */
+    if (!td_arena_absorb(&into->arena, arena)) /* side tables of affine and sparse tensors */
         return td_fail(error, TDBG_LIMIT, "more names and descriptors than tdbg takes on");
     walk->input->readable++;
     return TDBG_OK;

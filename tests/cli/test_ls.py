@@ -151,6 +151,14 @@ def test_nothing_readable_is_an_error(tdbg, tmp_path):
     assert tdbg.fails("ls", tmp_path / "nil.npy") == f"tdbg: {tmp_path}/nil.npy: an empty file"
 
 
+def test_a_name_that_grows_too_long(tdbg, tmp_path):
+    np.savez(tmp_path / "dump.npz", **{"k" * 4090: np.zeros(1), "short": np.zeros(1)})
+    assert len(tdbg.json("ls", tmp_path / "dump.npz")["tensors"]) == 2
+    document = tdbg.json("ls", tmp_path)
+    assert names(document) == ["dump.npz:short"]
+    assert [s["reason"] for s in document["skipped"]] == ["its full name has 4099 bytes, 4096 at most"]
+
+
 def test_one_tensor_of_many(tdbg, tmp_path):
     np.savez(tmp_path / "a.npz", x=np.zeros(1), y=np.zeros(2))
     assert names(tdbg.json("ls", f"{tmp_path}/a.npz:y")) == ["y"]

@@ -295,7 +295,9 @@ static void expanded(void **state)
     assert_true(s.count == UINT64_C(1) << 42 && s.nan == UINT64_C(1) << 40 && s.zeros == UINT64_C(1) << 40);
     assert_true(s.mean == 1 && close_to(s.std, sqrt(2.0 / 3), 1e-12) && s.norm == sqrt(5) * 0x1p20);
     uint64_t counts[2];
-    assert_ok(td_histogram(&tensor, NULL, NULL, 0, 2, 2, counts, NULL));
+    double edges[3];
+    assert_ok(td_histogram(&tensor, NULL, NULL, 0, 2, 2, edges, counts, NULL));
+    assert_true(edges[0] == 0 && edges[1] == 1 && edges[2] == 2);
     assert_true(counts[0] == UINT64_C(1) << 40 && counts[1] == UINT64_C(1) << 41);
 }
 

@@ -1,0 +1,43 @@
+/* skips.c: see skips.h. */
+#include "cli/skips.h"
+
+void skips_print(const struct cli *cli, const struct operands *operands)
+{
+    const size_t few = 3;
+    size_t total = 0, shown = 0;
+    for (size_t i = 0; i < operands->count; i++)
+        total += td_input_skips(operands->items[i].input);
+    if (total == 0 || cli->quiet)
+        return;
+    fflush(cli->out.file);
+    fprintf(stderr, "%zu skipped:\n", total);
+    for (size_t i = 0; i < operands->count; i++) {
+        const struct td_input *input = operands->items[i].input;
+        for (size_t k = 0; k < td_input_skips(input) && (cli->verbose || shown < few); k++, shown++) {
+            const struct td_skip *skip = td_input_skip(input, k);
+            fprintf(stderr, "  %s: %s\n", *skip->name ? skip->name : td_input_path(input), skip->reason);
+        }
+    }
+    if (shown < total)
+        fprintf(stderr, "  and %zu more (-v lists them all)\n", total - shown);
+}
+
+void skips_write_one(struct td_json *j, const char *name, const char *path, const char *reason)
+{
+    td_json_begin_object(j);
+    td_json_field_string(j, "name", name);
+    td_json_field_string(j, "path", path);
+    td_json_field_string(j, "reason", reason);
+    td_json_end_object(j);
+}
+
+void skips_write(struct td_json *j, const struct operands *operands)
+{
+    for (size_t i = 0; i < operands->count; i++) {
+        const struct td_input *input = operands->items[i].input;
+        for (size_t k = 0; k < td_input_skips(input); k++) {
+            const struct td_skip *skip = td_input_skip(input, k);
+            skips_write_one(j, skip->name, td_input_path(input), skip->reason);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+/* skips.h: what could not be read, told at the end of every listing. */
+#ifndef TD_CLI_SKIPS_H
+#define TD_CLI_SKIPS_H
+
+#include "base/json.h"
+#include "cli/operand.h"
+
+/* On stderr: the first few unless -v, nothing with -q. */
+void skips_print(const struct cli *cli, const struct operands *operands);
+
+/* One entry of the "skipped" array, and all those of the operands. */
+void skips_write_one(struct td_json *j, const char *name, const char *path, const char *reason);
+void skips_write(struct td_json *j, const struct operands *operands);
+
+#endif
