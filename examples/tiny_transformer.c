@@ -27,8 +27,7 @@ static const struct {
     [BUG_ROPE_INTERLEAVED] = {"rope-interleaved", "rotary pairs are neighbours, not halves"},
     [BUG_MASK_OFF_BY_ONE] = {"mask-off-by-one", "each token sees one token of the future"},
     [BUG_TOKEN_SHIFT] = {"token-shift", "keys and values sit one token late"},
-    [BUG_KV_TILED] = {"kv-tiled",
-                      "query heads take turns on the key/value heads, instead of sharing them in groups"},
+    [BUG_KV_TILED] = {"kv-tiled", "query heads take turns on the key/value heads, not in groups"},
     [BUG_WINDOW_IGNORED] = {"window-ignored", "the sliding window is forgotten"},
     [BUG_STALE_WEIGHTS] = {"stale-weights", "layers run with the weights of the layer before"},
     [BUG_GATE_UP_SWAPPED] = {"gate-up-swapped", "gate and up change places in the MLP"},
@@ -136,7 +135,9 @@ int main(int argc, char **argv)
     if (a.failed || b.failed)
         return 2;
     printf("%s  reference: float32, [tokens, heads, dim]\n", a.folder);
-    printf("%s  port: bfloat16, [1, heads, tokens, dim]; bug from layer %d on: %s\n", b.folder,
-           o.first_bad_layer, bugs[o.bug].name);
+    printf("%s  port: bfloat16, [1, heads, tokens, dim]", b.folder);
+    if (o.bug != BUG_NONE)
+        printf("; bug from layer %d on: %s", o.first_bad_layer, bugs[o.bug].name);
+    putchar('\n');
     return 0;
 }
