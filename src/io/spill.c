@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { ALIGNMENT = 64, FIRST_SEGMENT = 1 << 20, LAST_SEGMENT = 64 << 20 };
@@ -102,8 +103,22 @@ void td_spill_release(struct td_spill *spill)
     *spill = (struct td_spill){.budget = spill->budget};
 }
 
-/* A new segment of `size` zeroed bytes, with the disk blocks reserved: a full disk must show here and not as
- * a fault when the memory is written. */
+/* Reserves the disk blocks: a full disk must show here and not as a fault when the memory is written. The
+ * kernel reserves until nothing is left and gives it back only then, so it is asked first whether there is
+ * enough: others live on this disk. */
+static int reserve(int fd, size_t size)
+{
+    struct statvfs disk;
+    if (fstatvfs(fd, &disk) == 0 && size / disk.f_frsize >= disk.f_bavail) {
+        errno = ENOSPC;
+        return -1;
+    }
+    if (fallocate(fd, 0, 0, (off_t)size) == 0)
+        return 0;
+    return errno == EOPNOTSUPP || errno == ENOSYS ? ftruncate(fd, (off_t)size) : -1;
+}
+
+/* A new segment of `size` zeroed bytes. */
 static tdbg_status make_segment(struct td_spill_segment **out, size_t size, struct tdbg_error *error)
 {
     char folder[256];
@@ -111,8 +126,7 @@ static tdbg_status make_segment(struct td_spill_segment **out, size_t size, stru
     TD_TRY(open_somewhere(&fd, folder, sizeof folder, error));
     tdbg_status status = TDBG_OK;
     struct td_spill_segment *segment = NULL;
-    if (fallocate(fd, 0, 0, (off_t)size) != 0 &&
-        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || ftruncate(fd, (off_t)size) != 0)) {
+    if (reserve(fd, size) != 0) {
         status = fail_write(folder, error);
         goto done;
     }
