@@ -1,0 +1,43 @@
+/* item.h: what a side brings to a comparison: its tensors as a person would count them.
+ *
+ * Shards of one tensor (rank0/…, tp_rank_03, mp_rank_03, …-00001-of-00008) are one item with several parts.
+ * An item knows its layer and stage when its name tells, and its place in the order of execution.
+ */
+#ifndef TD_COMPARE_ITEM_H
+#define TD_COMPARE_ITEM_H
+
+#include "tensor/tensor.h"
+
+struct td_item {
+    const char *name; /* without the rank when sharded */
+    int64_t layer;    /* -1: the name has none */
+    const char
+        *stage;     /* "query_final"; the part of the name after the layer; the name when there is no layer */
+    int stage_rank; /* place among the known stages of a layer, or the count of those */
+    size_t order;   /* place in the order of execution */
+    int part_count;
+    const struct td_tensor *const *parts; /* in rank order */
+};
+
+/* One side. Borrows the tensors. */
+struct td_side {
+    struct td_arena arena;
+    struct td_item *items;
+    size_t count;
+    size_t tensors; /* before shards were joined */
+};
+
+TD_CHECK tdbg_status td_side_init(struct td_side *side, const struct td_tensor *const *tensors, size_t count,
+                                  struct tdbg_error *error);
+void td_side_release(struct td_side *side);
+
+struct td_shard {
+    int64_t rank;
+    int64_t of; /* how many there are, when the name tells ("-00001-of-00008"); else 0 */
+};
+
+/* The name without its rank marker, and the marker, or false. "rank3/0_query.pth" -> "0_query.pth", 3. `out`
+ * holds at least strlen(name) + 1 bytes. */
+bool td_shard_name(const char *name, char *out, struct td_shard *shard);
+
+#endif

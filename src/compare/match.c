@@ -1,0 +1,305 @@
+/* match.c: the chain of strategies, and the order of what comes out. See match.h.
+ *
+ * Each strategy is a unit of its own (match_*.c) that sees what is still unpaired and pairs it. A tensor is
+ * in one pair, but for fused tensors, of which every part is in one.
+ */
+#include "compare/match_strategy.h"
+
+#include "compare/name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Share of words two names must have in common. At 0.6 three words may differ in one. */
+static const double default_threshold = 0.6;
+
+static const struct strategy {
+    const char *name;
+    enum td_strategy id;
+    td_strategy_run *run;
+    bool takes_argument;
+} strategies[] = {
+    {"stage", TD_MATCH_STAGE, td_match_by_stage, false},
+    {"exact", TD_MATCH_EXACT, td_match_exact, false},
+    {"manual", TD_MATCH_MANUAL, NULL, false},
+    {"program", TD_MATCH_PROGRAM, NULL, true},
+    {"self", TD_MATCH_SELF, NULL, false},
+};
+
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+
+static const char automatic[] = "stage,exact";
+
+const char *td_strategy_name(enum td_strategy strategy)
+{
+    for (int i = 0; i < STRATEGIES; i++)
+        if (strategies[i].id == strategy)
+            return strategies[i].name;
+    return "none";
+}
+
+/* --- the chain ----------------------------------------------------------------------------------------- */
+
+static bool begins_entry(const char *text)
+{
+    size_t length = strcspn(text, ",:");
+    if (length == 4 && strncmp(text, "auto", 4) == 0)
+        return text[4] != ':';
+    for (int i = 0; i < STRATEGIES; i++)
+        if (strlen(strategies[i].name) == length && strncmp(strategies[i].name, text, length) == 0)
+            return strategies[i].takes_argument == (text[length] == ':');
+    return false;
+}
+
+bool td_match_chain_next(const char **chain, struct td_match_entry *out)
+{
+    const char *text = *chain;
+    if (!*text)
+        return false;
+    *out = (struct td_match_entry){.name = text, .name_length = strcspn(text, ",:")};
+    const char *end = text + out->name_length;
+    if (*end == ':') {
+        out->argument = ++end;
+        while (*end && !(*end == ',' && begins_entry(end + 1)))
+            end++;
+        out->argument_length = (size_t)(end - out->argument);
+    }
+    *chain = *end ? end + 1 : end;
+    return true;
+}
+
+static tdbg_status find_strategy(const struct td_match_entry *entry, const struct strategy **out,
+                                 struct tdbg_error *error)
+{
+    for (int i = 0; i < STRATEGIES; i++) {
+        const struct strategy *s = &strategies[i];
+        if (strlen(s->name) != entry->name_length || strncmp(s->name, entry->name, entry->name_length) != 0)
+            continue;
+        if (s->takes_argument && !entry->argument_length)
+            return td_fail(error, TDBG_MISUSE, "matching strategy %s needs an argument: %s:…", s->name,
+                           s->name);
+        if (!s->takes_argument && entry->argument)
+            return td_fail(error, TDBG_MISUSE, "matching strategy %s takes no argument", s->name);
+        *out = s;
+        return TDBG_OK;
+    }
+    return td_fail(error, TDBG_MISUSE,
+                   "no matching strategy '%.*s' (auto, stage, exact, fuzzy, fused, shape, "
+                   "regex:FROM=>TO, program:COMMAND, manual)",
+                   (int)entry->name_length, entry->name);
+}
+
+static tdbg_status run_chain(struct td_matching *m, const char *chain, struct tdbg_error *error)
+{
+    struct td_match_entry entry;
+    while (td_match_chain_next(&chain, &entry)) {
+        if (entry.name_length == 4 && strncmp(entry.name, "auto", 4) == 0 && !entry.argument) {
+            const char *rest = automatic;
+            struct td_match_entry part;
+            while (td_match_chain_next(&rest, &part)) {
+                const struct strategy *strategy = NULL;
+                TD_TRY(find_strategy(&part, &strategy, error));
+                TD_TRY(strategy->run(m, NULL, error));
+            }
+            continue;
+        }
+        const struct strategy *strategy = NULL;
+        TD_TRY(find_strategy(&entry, &strategy, error));
+        char *argument = NULL;
+        if (entry.argument &&
+            !(argument = td_arena_strndup(&m->scratch, entry.argument, entry.argument_length)))
+            return td_fail_nomem(error);
+        if (strategy->run)
+            TD_TRY(strategy->run(m, argument, error));
+    }
+    return TDBG_OK;
+}
+
+/* --- what strategies share ----------------------------------------------------------------------------- */
+
+void td_pair(struct td_matching *m, size_t a, size_t b, enum td_strategy strategy)
+{
+    m->pairs[m->count++] = (struct td_match){
+        .a = &m->side[TD_SIDE_A]->items[a], .b = &m->side[TD_SIDE_B]->items[b], .strategy = strategy};
+    m->paired[TD_SIDE_A][a] = m->paired[TD_SIDE_B][b] = true;
+}
+
+bool td_layers_clash(const struct td_matching *m, size_t a, size_t b)
+{
+    int64_t x = m->side[TD_SIDE_A]->items[a].layer, y = m->side[TD_SIDE_B]->items[b].layer;
+    return x < 0 || y < 0 ? x != y : y != x + m->layer_offset;
+}
+
+static int compare_keyed(const void *x, const void *y)
+{
+    const struct td_keyed *a = x, *b = y;
+    int by_key = strcmp(a->key, b->key);
+    return by_key ? by_key : (a->index > b->index) - (a->index < b->index);
+}
+
+tdbg_status td_keys_init(struct td_keys *out, struct td_matching *m, enum td_which which, td_key_of *key,
+                         struct tdbg_error *error)
+{
+    const struct td_side *side = m->side[which];
+    *out = (struct td_keys){.list = td_arena_array(&m->scratch, side->count + 1, sizeof *out->list)};
+    if (!out->list)
+        return td_fail_nomem(error);
+    for (size_t i = 0; i < side->count; i++) {
+        if (m->paired[which][i])
+            continue;
+        const char *text = key(m, which, i);
+        if (!text)
+            return td_fail_nomem(error);
+        out->list[out->count++] = (struct td_keyed){text, i};
+    }
+    qsort(out->list, out->count, sizeof *out->list, compare_keyed);
+    return TDBG_OK;
+}
+
+size_t td_keys_find(const struct td_keys *keys, const char *key, size_t *first)
+{
+    size_t low = 0, high = keys->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(keys->list[middle].key, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    size_t n = 0;
+    while (low + n < keys->count && strcmp(keys->list[low + n].key, key) == 0)
+        n++;
+    *first = low;
+    return n;
+}
+
+const char *td_bare_name(struct td_matching *m, enum td_which which, size_t index)
+{
+    struct td_name name = td_name_split(m->side[which]->items[index].name);
+    return name.key ? name.key
+                    : td_arena_strndup(&m->scratch, name.file + name.folder, name.stem - name.folder);
+}
+
+/* --- the result ---------------------------------------------------------------------------------------- */
+
+/* Where a pair goes: with its tensor of A; one that is only in B after the pair of its predecessor in B. */
+struct position {
+    size_t anchor; /* 0: before everything in A */
+    bool only_b;
+    size_t within;
+    struct td_match match;
+};
+
+static int compare_positions(const void *x, const void *y)
+{
+    const struct position *a = x, *b = y;
+    if (a->anchor != b->anchor)
+        return a->anchor < b->anchor ? -1 : 1;
+    if (a->only_b != b->only_b)
+        return a->only_b ? 1 : -1;
+    return (a->within > b->within) - (a->within < b->within);
+}
+
+/* anchors[i]: where the item of B with order i has its partner in A, or the last one before it that has. */
+static void find_anchors(const struct td_matching *m, size_t *anchors)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        size_t *anchor = &anchors[m->pairs[i].b->order], place = m->pairs[i].a->order + 1;
+        *anchor = place > *anchor ? place : *anchor;
+    }
+    for (size_t i = 1; i < m->side[TD_SIDE_B]->count; i++)
+        if (anchors[i] == 0)
+            anchors[i] = anchors[i - 1];
+}
+
+static tdbg_status collect(struct td_matching *m, struct td_matches *out, struct tdbg_error *error)
+{
+    const struct td_side *a = m->side[TD_SIDE_A], *b = m->side[TD_SIDE_B];
+    size_t most = m->count + a->count + b->count + 1, count = 0;
+    struct position *list = td_arena_array(&m->scratch, most, sizeof *list);
+    size_t *anchors = td_arena_array(&m->scratch, b->count + 1, sizeof *anchors);
+    if (!list || !anchors)
+        return td_fail_nomem(error);
+    find_anchors(m, anchors);
+    for (size_t i = 0; i < m->count; i++)
+        list[count++] = (struct position){m->pairs[i].a->order + 1, false, (size_t)m->pairs[i].fused_a.index,
+                                          m->pairs[i]};
+    for (size_t i = 0; i < a->count; i++)
+        if (!m->paired[TD_SIDE_A][i])
+            list[count++] = (struct position){a->items[i].order + 1, false, 0, {.a = &a->items[i]}};
+    for (size_t i = 0; i < b->count; i++)
+        if (!m->paired[TD_SIDE_B][i])
+            list[count++] =
+                (struct position){anchors[b->items[i].order], true, b->items[i].order, {.b = &b->items[i]}};
+    qsort(list, count, sizeof *list, compare_positions);
+
+    td_arena_init(&out->arena, TD_MAX_METADATA);
+    out->pairs = td_arena_array(&out->arena, count + 1, sizeof *out->pairs);
+    if (!out->pairs)
+        return td_fail_nomem(error);
+    for (size_t i = 0; i < count; i++)
+        out->pairs[i] = list[i].match;
+    out->count = count;
+    out->layer_offset = m->layer_offset;
+    return TDBG_OK;
+}
+
+/* An "encoder" without a decoder is what the model consists of: old Megatron names GPT's layers so. */
+static void identify(struct td_matching *m, enum td_which which)
+{
+    const struct td_side *side = m->side[which];
+    bool decoder = false;
+    for (size_t i = 0; i < side->count; i++) {
+        m->identity[which][i] = td_role_of(side->items[i].name, side->items[i].layer, side->items[i].stage);
+        decoder = decoder || m->identity[which][i].decoder;
+    }
+    for (size_t i = 0; i < side->count && !decoder; i++)
+        if (m->identity[which][i].stack == TD_STACK_ENCODER)
+            m->identity[which][i].stack = TD_STACK_MAIN;
+}
+
+static tdbg_status prepare(struct td_matching *m, struct tdbg_error *error)
+{
+    for (int which = 0; which < 2; which++) {
+        size_t count = m->side[which]->count + 1;
+        m->paired[which] = td_arena_array(&m->scratch, count, sizeof *m->paired[which]);
+        m->identity[which] = td_arena_array(&m->scratch, count, sizeof *m->identity[which]);
+        if (!m->paired[which] || !m->identity[which])
+            return td_fail_nomem(error);
+        identify(m, which);
+    }
+    /* Every pair takes one item at least that was in none before. */
+    m->pairs = td_arena_array(&m->scratch, m->side[0]->count + m->side[1]->count + 1, sizeof *m->pairs);
+    return m->pairs ? TDBG_OK : td_fail_nomem(error);
+}
+
+tdbg_status td_match_sides(struct td_matches *out, const struct td_side *a, const struct td_side *b,
+                           const struct td_match_options *options, struct tdbg_error *error)
+{
+    static const struct td_match_options none;
+    struct td_matching m = {.side = {a, b}, .options = options ? options : &none};
+    m.threshold = m.options->threshold > 0 ? m.options->threshold : default_threshold;
+    if (m.options->threshold < 0 || m.options->threshold > 1)
+        return td_fail(error, TDBG_MISUSE, "a threshold of %g for similar names, not within 0 and 1",
+                       m.options->threshold);
+    const char *chain = m.options->strategy && *m.options->strategy ? m.options->strategy : "auto";
+    struct td_matches result = {0};
+    td_arena_init(&m.scratch, TD_MAX_METADATA);
+    tdbg_status status = prepare(&m, error);
+    if (status == TDBG_OK)
+        status = td_match_manual(&m, NULL, error);
+    if (status == TDBG_OK)
+        status = run_chain(&m, chain, error);
+    if (status == TDBG_OK)
+        status = collect(&m, &result, error);
+    td_arena_release(&m.scratch);
+    if (status == TDBG_OK)
+        *out = result;
+    return status;
+}
+
+void td_matches_release(struct td_matches *matches)
+{
+    td_arena_release(&matches->arena);
+    *matches = (struct td_matches){0};
+}

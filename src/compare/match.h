@@ -1,0 +1,80 @@
+/* match.h: which tensor of A goes with which of B.
+ *
+ * A strategy looks at what is still unpaired and takes what it is sure of; `auto` is a chain of them, each
+ * taking what the one before left. Every pair says who made it.
+ *
+ *     stage     {layer}_{stage}; layer sets that differ by a constant offset are paired through it
+ *     exact     the same name
+ *     fuzzy     names of one tensor in the families of Hugging Face, Megatron, llama.cpp, vLLM, else similar
+ *               words above a threshold
+ *     fused     q, k, v (or gate, up) on one side, one fused tensor on the other
+ *     shape     what is left: the only candidates of a shape, confirmed by their values
+ *     regex     the user's rule with captures
+ *     manual    pairs files; the user's program. Always first: what a person said counts
+ *
+ * A comma in a rule is part of the rule unless the name of a strategy follows. `auto` stands for
+ * stage,exact,fuzzy,fused,shape and may be part of a chain: "regex:FROM=>TO,auto".
+ */
+#ifndef TD_COMPARE_MATCH_H
+#define TD_COMPARE_MATCH_H
+
+#include "compare/item.h"
+
+enum td_strategy {
+    TD_MATCH_NONE, /* one-sided */
+    TD_MATCH_STAGE,
+    TD_MATCH_EXACT,
+    TD_MATCH_FUZZY,
+    TD_MATCH_FUSED,
+    TD_MATCH_SHAPE,
+    TD_MATCH_REGEX,
+    TD_MATCH_MANUAL,
+    TD_MATCH_PROGRAM,
+    TD_MATCH_SELF
+};
+
+const char *td_strategy_name(enum td_strategy strategy);
+
+/* Part `index` of `of` of a fused tensor: q of qkv is 0 of 3. */
+struct td_fusion {
+    int index, of;
+};
+
+struct td_match {
+    const struct td_item *a, *b; /* one of them may be NULL */
+    enum td_strategy strategy;
+    struct td_fusion fused_a, fused_b; /* of == 0: the whole tensor */
+};
+
+struct td_matches {
+    struct td_arena arena;
+    struct td_match *pairs; /* in the order of execution: layer, stage, then the order of the files */
+    size_t count;
+    int64_t layer_offset; /* B's layer = A's layer + offset; 0 unless the stage strategy found one */
+};
+
+struct td_match_options {
+    const char *strategy;       /* NULL or "auto"; a comma-separated chain: "stage,exact,regex:FROM=>TO". A
+                                   "program:" in it has been asked by the caller and is passed over */
+    double threshold;           /* fuzzy similarity in (0, 1]; 0: the default */
+    const struct td_name_pair { /* manual pairs first, always */
+        const char *a, *b;      /* of items, or of their first shards */
+        bool by_program;
+    } * manual;
+    size_t manual_count;
+};
+
+/* One entry of a chain: its name and, behind a colon, its argument. */
+struct td_match_entry {
+    const char *name, *argument; /* borrowed from the chain; argument NULL: none */
+    size_t name_length, argument_length;
+};
+
+/* The entry at *chain, which moves on to the next; false at the end. */
+bool td_match_chain_next(const char **chain, struct td_match_entry *out);
+
+TD_CHECK tdbg_status td_match_sides(struct td_matches *out, const struct td_side *a, const struct td_side *b,
+                                    const struct td_match_options *options, struct tdbg_error *error);
+void td_matches_release(struct td_matches *matches);
+
+#endif
