@@ -15,6 +15,7 @@ static const struct command *const commands[] = {
     &cmd_ls,
     &cmd_show,
     &cmd_stats,
+    &cmd_diff,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -1,0 +1,40 @@
+/* align.h: the layout each pair is compared in, chosen by the values.
+ *
+ * Every candidate layout of a pair is scored on a sample of elements by the correlation of the two sides:
+ * blind to a wrong scale or bias, which are mistakes to report and no reason to doubt the layout, and near
+ * zero for a wrong layout. Then the layers vote. Pairs that differ in nothing but the layer (the same stage,
+ * the same shapes) were written by the same code, so one layout serves them all: the one with the most
+ * evidence over all layers. A layer for which another layout fits far better is no reason to change it; it is
+ * remembered as `other`, evidence of a mistake in that layer.
+ */
+#ifndef TD_COMPARE_ALIGN_H
+#define TD_COMPARE_ALIGN_H
+
+#include "base/job.h"
+#include "base/pool.h"
+#include "compare/candidates.h"
+
+struct td_alignment {
+    bool fits;               /* false: no layout fits the two shapes */
+    struct td_layout layout; /* valid when it fits */
+    double correlation;      /* of the sample in that layout; NaN where it was not sampled */
+    struct td_layout *other; /* a layout that fits this pair alone far better, or NULL */
+    double other_correlation;
+};
+
+struct td_alignments {
+    struct td_arena arena;
+    struct td_alignment *list; /* one for each match, also the one-sided */
+};
+
+TD_CHECK tdbg_status td_align(struct td_alignments *out, const struct td_matches *matches,
+                              const struct td_head_sizes *heads, struct td_pool *pool, struct td_job *job,
+                              struct tdbg_error *error);
+void td_alignments_release(struct td_alignments *alignments);
+
+/* The correlation of two operands of one shape on a fixed sample of their elements; NaN when it tells nothing
+ * (a side without variance). */
+TD_CHECK tdbg_status td_correlation(const struct td_operand *a, const struct td_operand *b, double *out,
+                                    struct tdbg_error *error);
+
+#endif

@@ -1,0 +1,38 @@
+/* candidates.h: the layouts that fit two shapes, most natural first.
+ *
+ * Shapes alone rarely decide: [1,8,76,64] may be heads first, or a mislabelled [76,8,64]. The generator lists
+ * what could be, align.h asks the values. `cost` is the prior: among layouts that explain the values equally
+ * well the cheaper one is meant.
+ */
+#ifndef TD_COMPARE_CANDIDATES_H
+#define TD_COMPARE_CANDIDATES_H
+
+#include "compare/layout.h"
+
+struct td_candidate {
+    struct td_layout layout;
+    int cost;
+    bool as_it_stands; /* nothing but axes of size 1 dropped and shards joined: the shapes agree */
+    bool needs_proof;  /* a guess (padding cut off, a sum over ranks): not to be used unless the values fit */
+};
+
+struct td_candidates {
+    struct td_candidate *list; /* by cost */
+    int count, capacity;
+};
+
+/* Sizes that a head may have, to split a merged axis [heads * size]: those seen as a last axis in 3-d tensors
+ * of either side, and the usual ones. */
+struct td_head_sizes {
+    int count;
+    int64_t size[16];
+};
+
+void td_head_sizes_add(struct td_head_sizes *heads, const struct td_shape *shape);
+
+/* May come back empty: nothing fits. */
+TD_CHECK tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match *match,
+                                        const struct td_head_sizes *heads, struct tdbg_error *error);
+void td_candidates_release(struct td_candidates *c);
+
+#endif

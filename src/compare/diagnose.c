@@ -1,0 +1,257 @@
+/* diagnose.c: gathers the evidence, hears the hypotheses, ranks what they found. See diagnose.h. */
+#include "compare/evidence.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below this share of the error a hypothesis explains less than it leaves open. */
+static const double WORTH_SAYING = 0.5;
+
+/* A remainder of up to two floors counts as noise: the floor is for the tensor as it should be, and a
+ * fitted or exchanged tensor adds the rounding of its own. */
+static const double COMPLETE = 2;
+
+static const char *const names[TD_KINDS_OF_MISTAKE] = {
+    [TD_IS_NAN] = "nan",         [TD_IS_INF] = "inf",
+    [TD_IS_SIGN] = "sign",       [TD_IS_SCALE] = "scale",
+    [TD_IS_STALE] = "stale",     [TD_IS_SWAP] = "swap",
+    [TD_IS_SHIFT] = "shift",     [TD_IS_TRANSPOSE] = "transpose",
+    [TD_IS_ROPE] = "rope",       [TD_IS_PERMUTATION] = "permutation",
+    [TD_IS_MASK] = "mask",       [TD_IS_ZEROED] = "zeroed",
+    [TD_IS_CLAMP] = "clamp",     [TD_IS_PRECISION] = "precision",
+    [TD_IS_BIAS] = "bias",       [TD_IS_CHANNEL_SCALE] = "channel_scale",
+    [TD_IS_PARTIAL] = "partial", [TD_IS_UNKNOWN] = "unknown",
+};
+
+const char *td_mistake_name(enum td_kind_of_mistake kind)
+{
+    return names[kind];
+}
+
+/* --- evidence ------------------------------------------------------------------------------------------ */
+
+/* The first rows that fit the limit: leading axes are cut, the rest stays whole. */
+static void cut_to_limit(struct td_evidence *e, const struct td_shape *whole, int64_t count)
+{
+    e->shape = *whole;
+    e->count = count;
+    for (int i = 0; i < e->shape.ndim && e->count > TD_EVIDENCE_LIMIT; i++) {
+        int64_t row = e->count / e->shape.size[i];
+        int64_t keep = row < TD_EVIDENCE_LIMIT ? TD_EVIDENCE_LIMIT / row : 1;
+        e->shape.size[i] = keep;
+        e->count = row * keep;
+    }
+}
+
+static tdbg_status load_sides(struct td_evidence *e, struct tdbg_error *error)
+{
+    struct td_arena arena;
+    struct td_operand a, b;
+    td_arena_init(&arena, TD_MAX_METADATA);
+    tdbg_status status = td_operand_make(&a, e->c->item_a, &e->c->layout->a, &arena, error);
+    if (status == TDBG_OK)
+        status = td_operand_make(&b, e->c->item_b, &e->c->layout->b, &arena, error);
+    if (status == TDBG_OK) {
+        cut_to_limit(e, &a.shape, a.count);
+        size_t n = (size_t)e->count + 1;
+        e->a = calloc(n, sizeof *e->a);
+        e->b = calloc(n, sizeof *e->b);
+        e->work = calloc(n, sizeof *e->work);
+        status = e->a && e->b && e->work ? TDBG_OK : td_fail_nomem(error);
+    }
+    if (status == TDBG_OK)
+        status = td_operand_load(&a, 0, e->count, e->a, error);
+    if (status == TDBG_OK)
+        status = td_operand_load(&b, 0, e->count, e->b, error);
+    td_arena_release(&arena);
+    return status;
+}
+
+static int find_token_axis(const struct td_evidence *e)
+{
+    for (int i = 0; i < e->shape.ndim; i++)
+        if (e->shape.size[i] == e->c->tokens)
+            return i;
+    return -1;
+}
+
+tdbg_status td_evidence_init(struct td_evidence *e, const struct td_case *c, struct tdbg_error *error)
+{
+    *e = (struct td_evidence){.c = c};
+    tdbg_status status = load_sides(e, error);
+    if (status != TDBG_OK) {
+        td_evidence_release(e);
+        return status;
+    }
+    for (int64_t i = 0; i < e->count; i++) {
+        if (!isfinite(e->a[i]) || !isfinite(e->b[i])) {
+            e->a[i] = e->b[i] = 0;
+            continue;
+        }
+        double d = e->a[i] - e->b[i];
+        e->usable++;
+        e->power_a += e->a[i] * e->a[i];
+        e->power_b += e->b[i] * e->b[i];
+        e->power_d += d * d;
+    }
+    e->to_explain = e->power_b > 0 && e->power_b < e->power_d ? e->power_b : e->power_d;
+    e->token_axis = find_token_axis(e);
+    return TDBG_OK;
+}
+
+void td_evidence_release(struct td_evidence *e)
+{
+    free(e->a);
+    free(e->b);
+    free(e->work);
+    e->a = e->b = e->work = NULL;
+}
+
+bool td_evidence_load(struct td_evidence *e, const struct td_item *item)
+{
+    struct td_arena arena;
+    struct td_operand o;
+    td_arena_init(&arena, TD_MAX_METADATA);
+    bool ok =
+        td_operand_make(&o, item, &e->c->layout->a, &arena, NULL) == TDBG_OK &&
+        o.shape.ndim == e->c->layout->shape.ndim &&
+        memcmp(o.shape.size, e->c->layout->shape.size, (size_t)o.shape.ndim * sizeof o.shape.size[0]) == 0 &&
+        td_operand_load(&o, 0, e->count, e->work, NULL) == TDBG_OK;
+    td_arena_release(&arena);
+    for (int64_t i = 0; ok && i < e->count; i++)
+        if (!isfinite(e->work[i]))
+            e->work[i] = 0;
+    return ok;
+}
+
+double td_explained(const struct td_evidence *e, double rest)
+{
+    return 1 - rest / e->to_explain;
+}
+
+double td_rest(const struct td_evidence *e, const double *x)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        sum += (e->b[i] - x[i]) * (e->b[i] - x[i]);
+    return sum;
+}
+
+const char *td_axis_word(const struct td_evidence *e, int axis)
+{
+    if (axis == e->token_axis)
+        return "token";
+    if (axis == e->shape.ndim - 1)
+        return "channel";
+    return e->token_axis >= 0 && e->shape.ndim >= 3 ? "head" : "index";
+}
+
+void td_print_indices(char *out, size_t size, const bool *flags, int64_t count)
+{
+    enum { RUNS = 4 };
+    int runs = 0;
+    int64_t left = 0;
+    size_t at = 0;
+    out[0] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!flags[i])
+            continue;
+        int64_t end = i;
+        while (end + 1 < count && flags[end + 1])
+            end++;
+        if (runs++ < RUNS) {
+            const char *comma = at ? ", " : "";
+            int n = end == i
+                        ? snprintf(out + at, size - at, "%s%lld", comma, (long long)i)
+                        : snprintf(out + at, size - at, "%s%lld-%lld", comma, (long long)i, (long long)end);
+            at = n > 0 && at + (size_t)n < size ? at + (size_t)n : size - 1;
+        } else {
+            left += end - i + 1;
+        }
+        i = end;
+    }
+    if (left)
+        snprintf(out + at, size - at, " and %lld more", (long long)left);
+}
+
+/* --- the ledger ---------------------------------------------------------------------------------------- */
+
+static bool better(const struct td_finding *x, const struct td_finding *y)
+{
+    if (x->complete != y->complete)
+        return x->complete;
+    if (x->complete)
+        return x->kind < y->kind;
+    return x->explained > y->explained;
+}
+
+static void insert(struct td_diagnosis *d, const struct td_finding *f)
+{
+    for (int i = 0; i < d->count; i++) /* one finding of a kind: the better one */
+        if (d->list[i].kind == f->kind) {
+            if (!better(f, &d->list[i]) &&
+                !(f->complete == d->list[i].complete && f->explained > d->list[i].explained))
+                return;
+            memmove(&d->list[i], &d->list[i + 1], (size_t)(d->count - i - 1) * sizeof *f);
+            d->count--;
+            break;
+        }
+    int at = d->count;
+    while (at > 0 && better(f, &d->list[at - 1]))
+        at--;
+    if (at == TD_MAX_FINDINGS)
+        return;
+    int moved = (d->count < TD_MAX_FINDINGS ? d->count : TD_MAX_FINDINGS - 1) - at;
+    memmove(&d->list[at + 1], &d->list[at], (size_t)moved * sizeof *f);
+    d->list[at] = *f;
+    if (d->count < TD_MAX_FINDINGS)
+        d->count++;
+}
+
+void td_enter(const struct td_evidence *e, struct td_diagnosis *d, enum td_kind_of_mistake kind, double rest,
+              double parameters, const char *format, ...)
+{
+    /* Fitting p numbers to n values explains p/n of pure noise; scale the remainder back up. */
+    double n = (double)e->usable, corrected = parameters < n ? rest * n / (n - parameters) : INFINITY;
+    struct td_finding f = {.kind = kind, .explained = td_explained(e, corrected)};
+    double size = fmax(e->power_a, e->power_b);
+    f.complete = corrected <= COMPLETE * COMPLETE * e->c->floor * e->c->floor * size;
+    if (!(f.explained >= WORTH_SAYING))
+        return;
+    f.confidence = f.complete ? fmin(0.99, fmax(0.9, f.explained)) : 0.9 * f.explained;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(f.detail, sizeof f.detail, format, args);
+    va_end(args);
+    insert(d, &f);
+}
+
+static void add_unknown(const struct td_evidence *e, struct td_diagnosis *d)
+{
+    const struct td_metrics *m = e->c->metrics;
+    struct td_finding f = {.kind = TD_IS_UNKNOWN, .confidence = d->count ? 0.1 : 0.5};
+    snprintf(f.detail, sizeof f.detail,
+             "no simple rule relates the two: relative error %.3g, cosine %.4f, spread over %s", m->rel_l2,
+             m->cosine, "the whole tensor");
+    if (d->count < TD_MAX_FINDINGS)
+        d->list[d->count++] = f;
+}
+
+tdbg_status td_diagnose(const struct td_case *c, struct td_diagnosis *out, struct tdbg_error *error)
+{
+    struct td_evidence e;
+    *out = (struct td_diagnosis){0};
+    TD_TRY(td_evidence_init(&e, c, error));
+    td_suspect_places(&e, out);
+    if (e.power_d > 0) {
+        td_suspect_values(&e, out);
+        td_suspect_order(&e, out);
+        td_suspect_run(&e, out);
+    }
+    add_unknown(&e, out);
+    td_evidence_release(&e);
+    return TDBG_OK;
+}

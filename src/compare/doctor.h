@@ -1,0 +1,12 @@
+/* doctor.h: says when the dumps, not the models, are at fault. */
+#ifndef TD_COMPARE_DOCTOR_H
+#define TD_COMPARE_DOCTOR_H
+
+#include "compare/align.h"
+#include "compare/pair.h"
+
+/* Sentences for people, allocated from the arena. */
+TD_CHECK tdbg_status td_doctor(const struct td_pair *pairs, size_t count, struct td_arena *arena,
+                               const char ***notes, size_t *note_count, struct tdbg_error *error);
+
+#endif

@@ -1,0 +1,58 @@
+/* flow.c: see flow.h. The table is the decoder block that the known stages describe:
+ *
+ *     post_ln_pre_attn -> query -> query_final -\
+ *                      -> key   -> key_final   ---> post_attn -> post_attn_pre_resid -> pre_mlp -> post_mlp
+ *                      -> value -> value_final -/                                          (next layer) <-/
+ *                         scaling, sliding ----/
+ */
+#include "compare/flow.h"
+
+#include <string.h>
+
+static const struct {
+    const char *stage, *from[5];
+} block[] = {
+    {"query", {"post_ln_pre_attn"}},
+    {"query_final", {"query"}},
+    {"key", {"post_ln_pre_attn"}},
+    {"key_final", {"key"}},
+    {"value", {"post_ln_pre_attn"}},
+    {"value_final", {"value"}},
+    {"post_attn", {"query_final", "key_final", "value_final", "scaling", "sliding"}},
+    {"scaling", {NULL}},
+    {"sliding", {NULL}},
+    {"post_attn_pre_resid", {"post_attn"}},
+    {"pre_mlp", {"post_attn_pre_resid"}},
+    {"post_mlp", {"pre_mlp"}},
+};
+
+/* NULL: the stage is not in the table. */
+static const char *const *feeders(const char *stage)
+{
+    for (size_t i = 0; i < sizeof block / sizeof *block; i++)
+        if (strcmp(block[i].stage, stage) == 0)
+            return block[i].from;
+    return NULL;
+}
+
+bool td_feeds(const struct td_item *from, const struct td_item *to)
+{
+    if (from->layer < 0 || to->layer < 0)
+        return from->order < to->order;
+    const char *const *list = feeders(to->stage);
+    bool opens = strcmp(to->stage, "post_ln_pre_attn") == 0;
+    if (opens) /* the block's input: everything the layer before left behind */
+        return from->layer == to->layer - 1 && strcmp(from->stage, "scaling") != 0 &&
+               strcmp(from->stage, "sliding") != 0;
+    if (!list || (!feeders(from->stage) && strcmp(from->stage, "post_ln_pre_attn") != 0))
+        return from->order < to->order;
+    bool sums_up = strcmp(to->stage, "pre_mlp") == 0; /* the residual stream comes in beside the attention */
+    if (sums_up && from->layer == to->layer - 1)
+        return strcmp(from->stage, "post_mlp") == 0;
+    if (from->layer != to->layer)
+        return false;
+    for (int i = 0; i < 5 && list[i]; i++)
+        if (strcmp(list[i], from->stage) == 0)
+            return true;
+    return false;
+}

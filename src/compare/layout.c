@@ -1,0 +1,340 @@
+/* layout.c: steps applied to operands. See layout.h.
+ *
+ * Every step works on the view of each part by itself; only two care that there are several parts: the axis
+ * along which they follow each other moves with the axes around it, and cannot be cut unless the cut falls
+ * between parts.
+ */
+#include "compare/layout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void remove_axis(struct td_tensor *t, int axis)
+{
+    for (int i = axis; i + 1 < t->shape.ndim; i++) {
+        t->shape.size[i] = t->shape.size[i + 1];
+        t->view.strides[i] = t->view.strides[i + 1];
+    }
+    t->shape.ndim--;
+}
+
+static void insert_axis(struct td_tensor *t, int axis, int64_t size, int64_t stride)
+{
+    for (int i = t->shape.ndim; i > axis; i--) {
+        t->shape.size[i] = t->shape.size[i - 1];
+        t->view.strides[i] = t->view.strides[i - 1];
+    }
+    t->shape.size[axis] = size;
+    t->view.strides[axis] = stride;
+    t->shape.ndim++;
+}
+
+static void advance(struct td_tensor *t, int axis, int64_t index)
+{
+    if (t->view.data)
+        t->view.data += index * t->view.strides[axis] * (int64_t)td_dtype_size(t->dtype);
+}
+
+/* The operand's shape from its parts'. */
+static void settle(struct td_operand *o)
+{
+    o->shape = o->parts[0].shape;
+    if (o->join == TD_JOIN_CONCAT && o->part_count > 1) {
+        o->shape.size[o->axis] = 0;
+        for (int p = 0; p < o->part_count; p++)
+            o->shape.size[o->axis] += o->parts[p].shape.size[o->axis];
+    }
+    o->count = 1;
+    for (int i = 0; i < o->shape.ndim; i++)
+        o->count *= o->shape.size[i];
+    for (int p = 0; p < o->part_count; p++) {
+        struct td_tensor *t = &o->parts[p];
+        t->count = 1;
+        for (int i = 0; i < t->shape.ndim; i++)
+            t->count *= t->shape.size[i];
+        t->view.shape = t->shape;
+        t->view.count = t->count;
+    }
+}
+
+static bool single(const struct td_operand *o)
+{
+    return o->part_count == 1;
+}
+
+static tdbg_status join_parts(struct td_operand *o, int axis, struct tdbg_error *error)
+{
+    for (int p = 0; p < o->part_count; p++) {
+        const struct td_shape *x = &o->parts[0].shape, *y = &o->parts[p].shape;
+        if (x->ndim != y->ndim)
+            return td_fail(error, TDBG_MISMATCH, "shards of %d and %d dimensions", x->ndim, y->ndim);
+        for (int i = 0; i < x->ndim; i++)
+            if (i != axis && x->size[i] != y->size[i])
+                return td_fail(error, TDBG_MISMATCH, "shards differ in axis %d", i);
+    }
+    o->join = TD_JOIN_CONCAT;
+    o->axis = axis;
+    return TDBG_OK;
+}
+
+/* An axis of ranks in one tensor becomes one part per index. */
+static tdbg_status sum_axis(struct td_operand *o, int axis, struct td_arena *arena, struct tdbg_error *error)
+{
+    int64_t n = o->shape.size[axis];
+    struct td_tensor *parts = td_arena_array(arena, (size_t)n, sizeof *parts);
+    if (!parts)
+        return td_fail_nomem(error);
+    for (int64_t i = 0; i < n; i++) {
+        parts[i] = o->parts[0];
+        advance(&parts[i], axis, i);
+        remove_axis(&parts[i], axis);
+    }
+    o->parts = parts;
+    o->part_count = (int)n;
+    o->join = TD_JOIN_SUM;
+    return TDBG_OK;
+}
+
+static tdbg_status slice(struct td_operand *o, const struct td_step *s, struct tdbg_error *error)
+{
+    if (!single(o) && o->join == TD_JOIN_CONCAT && s->axis == o->axis)
+        return td_fail(error, TDBG_MISMATCH, "a slice across shards");
+    for (int p = 0; p < o->part_count; p++) {
+        struct td_tensor *t = &o->parts[p];
+        advance(t, s->axis, s->from);
+        t->shape.size[s->axis] = s->to - s->from;
+        if (s->kind == TD_STEP_TAKE)
+            remove_axis(t, s->axis);
+    }
+    if (s->kind == TD_STEP_TAKE && o->axis > s->axis)
+        o->axis--;
+    return TDBG_OK;
+}
+
+static void squeeze(struct td_operand *o)
+{
+    for (int i = o->shape.ndim - 1; i >= 0; i--) {
+        if (o->shape.size[i] != 1)
+            continue;
+        for (int p = 0; p < o->part_count; p++)
+            remove_axis(&o->parts[p], i);
+        if (o->axis > i)
+            o->axis--;
+    }
+}
+
+static tdbg_status permute(struct td_operand *o, const struct td_shape *order, struct tdbg_error *error)
+{
+    if (order->ndim != o->shape.ndim)
+        return td_fail(error, TDBG_MISMATCH, "a permutation of %d axes for %d", order->ndim, o->shape.ndim);
+    int moved = o->axis;
+    for (int p = 0; p < o->part_count; p++) {
+        struct td_tensor old = o->parts[p], *t = &o->parts[p];
+        for (int i = 0; i < order->ndim; i++) {
+            t->shape.size[i] = old.shape.size[order->size[i]];
+            t->view.strides[i] = old.view.strides[order->size[i]];
+            if (order->size[i] == o->axis)
+                moved = i;
+        }
+    }
+    o->axis = moved;
+    return TDBG_OK;
+}
+
+/* Splits axes of one part so that it has shape `to`; false when that needs more than splitting. */
+static bool split_axes(struct td_tensor *t, const struct td_shape *to)
+{
+    struct td_tensor out = *t;
+    int at = 0;
+    for (int i = 0; i < t->shape.ndim; i++) {
+        int first = at;
+        int64_t product = 1;
+        while (at < to->ndim && (product < t->shape.size[i] || (at == first && product == 1)))
+            product *= to->size[at++];
+        if (product != t->shape.size[i])
+            return false;
+        int64_t stride = t->view.strides[i];
+        for (int j = at - 1; j >= first; j--) {
+            out.view.strides[j] = stride;
+            stride *= to->size[j];
+        }
+    }
+    while (at < to->ndim) /* trailing axes of size 1 */
+        if (to->size[at++] != 1)
+            return false;
+    out.shape = *to;
+    *t = out;
+    return true;
+}
+
+/* A packed part takes any shape of as many elements. */
+static bool repack(struct td_tensor *t, const struct td_shape *to)
+{
+    if (t->sparse || !td_view_is_packed(&t->view))
+        return false;
+    int64_t stride = 1;
+    for (int i = to->ndim - 1; i >= 0; i--) {
+        t->view.strides[i] = stride;
+        stride *= to->size[i];
+    }
+    t->shape = *to;
+    return true;
+}
+
+/* Which axis of `to` the parts follow each other along, when the joined axis is split: the first piece. */
+static int split_position(const struct td_shape *from, const struct td_shape *to, int axis)
+{
+    int64_t before = 1, seen = 1;
+    for (int i = 0; i < axis; i++)
+        before *= from->size[i];
+    int at = 0;
+    while (at < to->ndim && seen < before)
+        seen *= to->size[at++];
+    return seen == before ? at : -1;
+}
+
+static tdbg_status reshape(struct td_operand *o, const struct td_shape *to, struct tdbg_error *error)
+{
+    bool joined = o->join == TD_JOIN_CONCAT && !single(o);
+    int axis = joined ? split_position(&o->shape, to, o->axis) : 0;
+    if (axis < 0 || axis >= TD_MAX_DIMS || (joined && axis >= to->ndim))
+        return td_fail(error, TDBG_MISMATCH, "a reshape across shards");
+    for (int p = 0; p < o->part_count; p++) {
+        struct td_tensor *t = &o->parts[p];
+        struct td_shape want = *to;
+        if (joined) { /* the part's share of the axis it is joined along */
+            int64_t whole = o->shape.size[o->axis], mine = t->shape.size[o->axis];
+            if (want.size[axis] * mine % whole)
+                return td_fail(error, TDBG_MISMATCH, "a reshape across shards");
+            want.size[axis] = want.size[axis] * mine / whole;
+        }
+        t->view.shape = t->shape;
+        t->view.count = t->count;
+        if (!split_axes(t, &want) && !repack(t, &want))
+            return td_fail(error, TDBG_MISMATCH, "a reshape of a strided view");
+    }
+    o->axis = axis;
+    return TDBG_OK;
+}
+
+static tdbg_status apply(struct td_operand *o, const struct td_step *s, struct td_arena *arena,
+                         struct tdbg_error *error)
+{
+    bool order_kept = s->kind == TD_STEP_SQUEEZE || s->kind == TD_STEP_RESHAPE || s->kind == TD_STEP_JOIN ||
+                      s->kind == TD_STEP_FIRST || (s->kind == TD_STEP_SUM && !single(o));
+    if (!order_kept && !td_tensor_is_dense(&o->parts[0]))
+        return td_fail(error, TDBG_MISMATCH, "a quantised or sparse tensor in another order of axes");
+    switch (s->kind) {
+    case TD_STEP_JOIN:
+        return join_parts(o, s->axis, error);
+    case TD_STEP_FIRST:
+        o->part_count = 1;
+        return TDBG_OK;
+    case TD_STEP_SUM:
+        if (single(o))
+            return sum_axis(o, s->axis, arena, error);
+        o->join = TD_JOIN_SUM;
+        return TDBG_OK;
+    case TD_STEP_TAKE:
+    case TD_STEP_SLICE:
+        return slice(o, s, error);
+    case TD_STEP_SQUEEZE:
+        squeeze(o);
+        return TDBG_OK;
+    case TD_STEP_RESHAPE:
+        return reshape(o, &s->list, error);
+    case TD_STEP_PERMUTE:
+        return permute(o, &s->list, error);
+    case TD_STEP_REPEAT:
+        for (int p = 0; p < o->part_count; p++)
+            insert_axis(&o->parts[p], s->axis, s->to, 0);
+        if (o->axis >= s->axis)
+            o->axis++;
+        return TDBG_OK;
+    }
+    return TDBG_OK;
+}
+
+tdbg_status td_operand_make(struct td_operand *out, const struct td_item *item, const struct td_steps *steps,
+                            struct td_arena *arena, struct tdbg_error *error)
+{
+    struct td_operand o = {.part_count = item->part_count, .stored = item->parts};
+    o.parts = td_arena_array(arena, (size_t)item->part_count, sizeof *o.parts);
+    if (!o.parts)
+        return td_fail_nomem(error);
+    for (int p = 0; p < item->part_count; p++)
+        o.parts[p] = *item->parts[p];
+    o.shape = o.parts[0].shape;
+    o.count = o.parts[0].count;
+    for (int i = 0; i < steps->count; i++) {
+        TD_TRY(apply(&o, &steps->step[i], arena, error));
+        settle(&o);
+    }
+    *out = o;
+    return TDBG_OK;
+}
+
+static bool step_equal(const struct td_step *x, const struct td_step *y)
+{
+    return x->kind == y->kind && x->axis == y->axis && x->from == y->from && x->to == y->to &&
+           x->list.ndim == y->list.ndim &&
+           memcmp(x->list.size, y->list.size, (size_t)x->list.ndim * sizeof x->list.size[0]) == 0;
+}
+
+static bool steps_equal(const struct td_steps *x, const struct td_steps *y)
+{
+    if (x->count != y->count)
+        return false;
+    for (int i = 0; i < x->count; i++)
+        if (!step_equal(&x->step[i], &y->step[i]))
+            return false;
+    return true;
+}
+
+bool td_layout_equal(const struct td_layout *x, const struct td_layout *y)
+{
+    return steps_equal(&x->a, &y->a) && steps_equal(&x->b, &y->b);
+}
+
+static void print_list(char *out, size_t size, const char *word, const struct td_shape *list)
+{
+    int used = snprintf(out, size, "%s ", word);
+    for (int i = 0; i < list->ndim && used > 0 && (size_t)used < size; i++)
+        used += snprintf(out + used, size - (size_t)used, "%s%" PRId64, i ? "," : "", list->size[i]);
+}
+
+void td_step_print(char *out, size_t size, char side, const struct td_step *s)
+{
+    char text[256] = "";
+    switch (s->kind) {
+    case TD_STEP_JOIN:
+        snprintf(text, sizeof text, "concatenate shards on axis %d", s->axis);
+        break;
+    case TD_STEP_SUM:
+        snprintf(text, sizeof text, s->from ? "sum axis %d" : "sum shards", s->axis);
+        break;
+    case TD_STEP_FIRST:
+        snprintf(text, sizeof text, "first of replicated shards");
+        break;
+    case TD_STEP_TAKE:
+        snprintf(text, sizeof text, "take %" PRId64 " of axis %d", s->from, s->axis);
+        break;
+    case TD_STEP_SLICE:
+        snprintf(text, sizeof text, "slice %" PRId64 ":%" PRId64 " of axis %d", s->from, s->to, s->axis);
+        break;
+    case TD_STEP_SQUEEZE:
+        print_list(text, sizeof text, "squeeze", &s->list);
+        break;
+    case TD_STEP_RESHAPE:
+        print_list(text, sizeof text, "reshape", &s->list);
+        break;
+    case TD_STEP_PERMUTE:
+        print_list(text, sizeof text, "permute", &s->list);
+        break;
+    case TD_STEP_REPEAT:
+        snprintf(text, sizeof text, "repeat axis %d x%" PRId64, s->axis, s->to);
+        break;
+    }
+    snprintf(out, size, "%c: %s", side, text);
+}

@@ -1,0 +1,31 @@
+/* pair.h: two tensors that belong together, and all that was found out about them. */
+#ifndef TD_COMPARE_PAIR_H
+#define TD_COMPARE_PAIR_H
+
+#include "compare/diagnose.h"
+
+enum td_origin { TD_ORIGIN_NONE, TD_BORN, TD_INHERITED };
+
+struct td_pair {
+    const struct td_item *a, *b; /* one may be NULL */
+    enum td_strategy strategy;
+    int64_t layer; /* -1: none */
+    const char *stage, *name;
+    struct td_layout layout; /* meaningful unless one-sided or an error */
+    bool repaired;           /* lined up by a step that only what follows justifies */
+    struct td_metrics metrics;
+    struct td_ruling ruling;
+    uint64_t beyond;
+    int worst_count;
+    struct td_worst *worst;
+    enum td_origin origin;          /* of a divergence */
+    struct td_diagnosis *diagnosis; /* of a divergence that was born; NULL else */
+};
+
+/* Both have partners and were measured. */
+static inline bool td_pair_measured(const struct td_pair *p)
+{
+    return p->ruling.verdict <= TD_DIVERGED;
+}
+
+#endif

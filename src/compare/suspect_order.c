@@ -1,0 +1,302 @@
+/* suspect_order.c: the right values in the wrong places: shifted, permuted, transposed, the two halves of a
+ * rotary embedding interleaved.
+ *
+ * All work the same way: a map from B's index to A's is guessed from a few values and then checked on all.
+ */
+#include "compare/evidence.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An axis is looked at as a stack of `size` slabs: outer x size x inner. */
+struct axis_view {
+    int axis;
+    int64_t outer, size, inner;
+};
+
+static struct axis_view view_axis(const struct td_evidence *e, int axis)
+{
+    struct axis_view v = {.axis = axis, .outer = 1, .size = e->shape.size[axis], .inner = 1};
+    for (int i = 0; i < axis; i++)
+        v.outer *= e->shape.size[i];
+    for (int i = axis + 1; i < e->shape.ndim; i++)
+        v.inner *= e->shape.size[i];
+    return v;
+}
+
+/* |b[k] - a[map[k]]|^2 summed over the axis; map[k] < 0 leaves slab k out (`left_out` counts its elements).
+ */
+static double rest_of_map(const struct td_evidence *e, const struct axis_view *v, const int64_t *map)
+{
+    double rest = 0;
+    for (int64_t o = 0; o < v->outer; o++)
+        for (int64_t k = 0; k < v->size; k++) {
+            if (map[k] < 0)
+                continue;
+            const double *b = e->b + (o * v->size + k) * v->inner,
+                         *a = e->a + (o * v->size + map[k]) * v->inner;
+            for (int64_t i = 0; i < v->inner; i++)
+                rest += (b[i] - a[i]) * (b[i] - a[i]);
+        }
+    return rest;
+}
+
+/* --- matching slabs --------------------------------------------------------------------------------------
+ */
+
+enum { PROBES = 48, MAX_SLABS = 2048 };
+
+/* A few values of every slab, at the same places: enough to recognise it. */
+static void take_prints(const double *x, const struct axis_view *v, double *prints)
+{
+    int64_t per_slab = v->outer * v->inner;
+    for (int64_t k = 0; k < v->size; k++)
+        for (int p = 0; p < PROBES; p++) {
+            int64_t at = per_slab <= PROBES ? p % per_slab : (int64_t)((double)p * (double)per_slab / PROBES);
+            prints[k * PROBES + p] = x[(at / v->inner * v->size + k) * v->inner + at % v->inner];
+        }
+}
+
+/* map[k]: the slab of A nearest to B's slab k among those not taken yet (repeated heads are equal). */
+static bool match_slabs(const struct td_evidence *e, const struct axis_view *v, int64_t *map)
+{
+    if (v->size < 2 || v->size > MAX_SLABS || v->outer * v->inner < 2)
+        return false;
+    size_t n = (size_t)v->size;
+    double *prints = calloc(n * PROBES * 2, sizeof *prints);
+    bool *used = calloc(n, sizeof *used), enough = prints && used;
+    if (enough) {
+        double *pa = prints, *pb = prints + n * PROBES;
+        take_prints(e->a, v, pa);
+        take_prints(e->b, v, pb);
+        for (size_t k = 0; k < n; k++) {
+            double best = INFINITY;
+            for (size_t j = 0; j < n; j++) {
+                double distance = 0;
+                for (int p = 0; p < PROBES && distance < best && !used[j]; p++) {
+                    double d = pb[k * PROBES + (size_t)p] - pa[j * PROBES + (size_t)p];
+                    distance += d * d;
+                }
+                if (!used[j] && distance < best) {
+                    best = distance;
+                    map[k] = (int64_t)j;
+                }
+            }
+            used[map[k]] = true;
+        }
+    }
+    free(prints);
+    free(used);
+    return enough;
+}
+
+static int64_t constant_shift(const int64_t *map, int64_t n)
+{
+    int64_t shift = (n - map[0]) % n; /* b[k] = a[k - shift] */
+    for (int64_t k = 0; k < n; k++)
+        if (map[k] != (k - shift + n) % n)
+            return 0;
+    return shift;
+}
+
+static void print_map(const int64_t *map, int64_t n, char *out, size_t size)
+{
+    int64_t shift = constant_shift(map, n), swapped = -1, moved = 0;
+    bool reversed = true;
+    for (int64_t k = 0; k < n; k++) {
+        reversed = reversed && map[k] == n - 1 - k;
+        if (map[k] != k) {
+            moved++;
+            if (swapped < 0)
+                swapped = k;
+        }
+    }
+    if (shift)
+        snprintf(out, size, "rolled by %lld", (long long)(shift <= n / 2 ? shift : shift - n));
+    else if (reversed)
+        snprintf(out, size, "in reverse order");
+    else if (moved == 2)
+        snprintf(out, size, "%lld and %lld exchanged", (long long)swapped, (long long)map[swapped]);
+    else
+        snprintf(out, size, "%lld of %lld moved; B's first four are A's %lld, %lld, %lld, %lld",
+                 (long long)moved, (long long)n, (long long)map[0], (long long)map[1 % n],
+                 (long long)map[2 % n], (long long)map[3 % n]);
+}
+
+/* A roll of the sequence or of the channels is a shift; heads have no order to shift along. */
+static bool is_ordered(const struct td_evidence *e, int axis)
+{
+    return axis == e->token_axis || axis == e->shape.ndim - 1;
+}
+
+static bool whole_heads(const struct td_evidence *e, const int64_t *map, int64_t n)
+{
+    int64_t shift = constant_shift(map, n);
+    for (int h = 0; h < e->c->heads->count; h++)
+        if (n > e->c->heads->size[h] && shift % e->c->heads->size[h] == 0)
+            return true;
+    return false;
+}
+
+static void suspect_permuted(struct td_evidence *e, struct td_diagnosis *d, int axis)
+{
+    struct axis_view v = view_axis(e, axis);
+    int64_t *map = calloc((size_t)v.size + 1, sizeof *map);
+    if (map && match_slabs(e, &v, map)) {
+        bool roll = constant_shift(map, v.size) != 0 && is_ordered(e, axis) &&
+                    !(axis != e->token_axis && whole_heads(e, map, v.size));
+        char text[128];
+        print_map(map, v.size, text, sizeof text);
+        double rest = rest_of_map(e, &v, map);
+        td_enter(e, d, roll ? TD_IS_SHIFT : TD_IS_PERMUTATION, rest, 1,
+                 "%.1f %% explained by axis %d (%ss) %s", 100 * td_explained(e, rest), axis,
+                 td_axis_word(e, axis), text);
+    }
+    free(map);
+}
+
+/* A shift that does not wrap around: what falls out at one end is lost, the other end is new. */
+static void suspect_shift(struct td_evidence *e, struct td_diagnosis *d, int axis)
+{
+    struct axis_view v = view_axis(e, axis);
+    int64_t reach = v.size / 2 < 8 ? v.size / 2 : 8, *map = calloc((size_t)v.size + 1, sizeof *map);
+    for (int64_t shift = -reach; map && shift <= reach && v.size >= 4; shift++) {
+        if (shift == 0)
+            continue;
+        double kept = (double)(v.size - llabs(shift)) / (double)v.size;
+        for (int64_t k = 0; k < v.size; k++)
+            map[k] = k - shift >= 0 && k - shift < v.size ? k - shift : -1;
+        double rest = rest_of_map(e, &v, map) / kept;
+        if (rest < 0.25 * e->power_d)
+            td_enter(e, d, TD_IS_SHIFT, rest, 1, "%.1f %% explained by axis %d (%ss) shifted by %lld",
+                     100 * td_explained(e, rest), axis, td_axis_word(e, axis), (long long)shift);
+    }
+    free(map);
+}
+
+/* Heads inside a merged axis: [.., heads * size]. */
+static void suspect_merged_heads(struct td_evidence *e, struct td_diagnosis *d)
+{
+    const struct td_shape whole = e->shape;
+    int last = whole.ndim - 1;
+    for (int h = 0; h < e->c->heads->count && whole.ndim + 1 < TD_MAX_DIMS; h++) {
+        int64_t size = e->c->heads->size[h];
+        if (whole.size[last] % size || whole.size[last] <= size)
+            continue;
+        e->shape.size[last] = whole.size[last] / size;
+        e->shape.size[last + 1] = size;
+        e->shape.ndim = whole.ndim + 1;
+        suspect_permuted(e, d, last);
+        e->shape = whole;
+    }
+}
+
+/* --- other orders of the axes -----------------------------------------------------------------------------
+ */
+
+/* work = A with its axes in another order, read in row-major order under the old shape. */
+static void reorder(const struct td_evidence *e, const int *order)
+{
+    int n = e->shape.ndim;
+    int64_t strides[TD_MAX_DIMS], size[TD_MAX_DIMS], step[TD_MAX_DIMS], index[TD_MAX_DIMS] = {0};
+    int64_t stride = 1;
+    for (int i = n - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= e->shape.size[i];
+    }
+    for (int i = 0; i < n; i++) {
+        size[i] = e->shape.size[order[i]];
+        step[i] = strides[order[i]];
+    }
+    int64_t from = 0;
+    for (int64_t to = 0; to < e->count; to++) {
+        e->work[to] = e->a[from];
+        for (int i = n - 1; i >= 0; i--) {
+            from += step[i];
+            if (++index[i] < size[i])
+                break;
+            from -= step[i] * size[i];
+            index[i] = 0;
+        }
+    }
+}
+
+static void suspect_transposed(struct td_evidence *e, struct td_diagnosis *d)
+{
+    int n = e->shape.ndim;
+    if (n < 2 || n > 4 || e->count < 16)
+        return;
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++) {
+            int order[4] = {0, 1, 2, 3};
+            order[i] = j;
+            order[j] = i;
+            reorder(e, order);
+            double rest = td_rest(e, e->work);
+            bool square = e->shape.size[i] == e->shape.size[j];
+            td_enter(e, d, TD_IS_TRANSPOSE, rest, 1,
+                     square
+                         ? "%.1f %% explained by axes %d and %d exchanged"
+                         : "%.1f %% explained by a reshape where axes %d and %d should have been exchanged",
+                     100 * td_explained(e, rest), i, j);
+        }
+}
+
+/* The same for heads merged into the last axis: [tokens, heads * size] read as [heads, tokens, size]. */
+static void suspect_scrambled_heads(struct td_evidence *e, struct td_diagnosis *d)
+{
+    const struct td_shape whole = e->shape;
+    if (whole.ndim != 2)
+        return;
+    for (int h = 0; h < e->c->heads->count; h++) {
+        int64_t size = e->c->heads->size[h];
+        if (whole.size[1] % size || whole.size[1] <= size)
+            continue;
+        e->shape = (struct td_shape){3, {whole.size[0], whole.size[1] / size, size}};
+        reorder(e, (const int[]){1, 0, 2});
+        double rest = td_rest(e, e->work);
+        e->shape = whole;
+        td_enter(e, d, TD_IS_TRANSPOSE, rest, 1,
+                 "%.1f %% explained by heads of %lld merged without moving tokens to the front",
+                 100 * td_explained(e, rest), (long long)size);
+    }
+}
+
+/* Channels (0,1),(2,3).. against halves: x[2i], x[2i+1] <-> x[i], x[i + n/2], within heads of `size`. */
+static void suspect_rotary_order(struct td_evidence *e, struct td_diagnosis *d, int64_t size)
+{
+    int64_t last = e->shape.size[e->shape.ndim - 1];
+    if (size < 4 || size % 2 || last % size)
+        return;
+    for (int direction = 0; direction < 2; direction++) {
+        for (int64_t i = 0; i < e->count; i++) {
+            int64_t c = i % size, half = size / 2;
+            int64_t from = direction ? c / 2 + c % 2 * half : c % half * 2 + c / half;
+            e->work[i] = e->a[i - c + from];
+        }
+        double rest = td_rest(e, e->work);
+        td_enter(e, d, TD_IS_ROPE, rest, 1, "%.1f %% explained by channels in %s order within heads of %lld",
+                 100 * td_explained(e, rest), direction ? "interleaved" : "half-split", (long long)size);
+    }
+}
+
+void td_suspect_order(struct td_evidence *e, struct td_diagnosis *d)
+{
+    int n = e->shape.ndim;
+    for (int axis = 0; axis < n; axis++) {
+        suspect_permuted(e, d, axis);
+        if (is_ordered(e, axis))
+            suspect_shift(e, d, axis);
+    }
+    suspect_transposed(e, d);
+    if (n == 0)
+        return;
+    suspect_merged_heads(e, d);
+    suspect_scrambled_heads(e, d);
+    suspect_rotary_order(e, d, e->shape.size[n - 1]);
+    for (int h = 0; h < e->c->heads->count; h++)
+        if (e->c->heads->size[h] != e->shape.size[n - 1])
+            suspect_rotary_order(e, d, e->c->heads->size[h]);
+}

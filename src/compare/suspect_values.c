@@ -1,0 +1,252 @@
+/* suspect_values.c: mistakes that change each value by a rule: a factor, an offset, a limit, a rounding.
+ *
+ * Factors and offsets are fitted for the whole tensor and for every way of sharing them: one per index of an
+ * axis, or one per position with one axis averaged away (a bias of [heads, channels] over the tokens).
+ */
+#include "compare/evidence.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- one factor for all -------------------------------------------------------------------------------- */
+
+/* What people multiply by: powers of the sizes at hand, small whole numbers and their roots. */
+static void name_factor(const struct td_evidence *e, double s, char *out, size_t size)
+{
+    double x = fabs(s);
+    out[0] = 0;
+    for (int i = 0; i < e->shape.ndim + e->c->heads->count; i++) {
+        double n =
+            i < e->shape.ndim ? (double)e->shape.size[i] : (double)e->c->heads->size[i - e->shape.ndim];
+        const struct {
+            double value;
+            const char *format;
+        } guesses[] = {
+            {1 / sqrt(n), " = 1/sqrt(%g)"}, {sqrt(n), " = sqrt(%g)"}, {1 / n, " = 1/%g"}, {n, " = %g"}};
+        for (size_t g = 0; n > 1 && g < sizeof guesses / sizeof *guesses; g++)
+            if (fabs(x / guesses[g].value - 1) < 2e-3 && !out[0])
+                snprintf(out, size, guesses[g].format, n);
+    }
+    for (int n = 2; n <= 64 && !out[0]; n++)
+        if (fabs(x * n - 1) < 2e-3)
+            snprintf(out, size, " = 1/%d", n);
+    if (!out[0] && fabs(x / sqrt(2) - 1) < 2e-3)
+        snprintf(out, size, " = sqrt(2)");
+    if (!out[0] && fabs(x * sqrt(2) - 1) < 2e-3)
+        snprintf(out, size, " = 1/sqrt(2)");
+    if (!out[0] && fabs(x / 1.4426950408889634 - 1) < 2e-3)
+        snprintf(out, size, " = log2(e)");
+}
+
+static void suspect_scale(struct td_evidence *e, struct td_diagnosis *d)
+{
+    double ab = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        ab += e->a[i] * e->b[i];
+    if (e->power_a == 0)
+        return;
+    double s = ab / e->power_a;
+    double rest = e->power_b - s * ab;
+    char meaning[64];
+    name_factor(e, s, meaning, sizeof meaning);
+    double share = 100 * td_explained(e, rest);
+    if (fabs(s + 1) < 0.05)
+        td_enter(e, d, TD_IS_SIGN, rest, 1, "%.1f %% explained by the opposite sign", share);
+    else if (s != 0)
+        td_enter(e, d, TD_IS_SCALE, rest, 1, "%.1f %% explained by x %.6g%s", share, s, meaning);
+}
+
+/* --- shared factors and offsets ------------------------------------------------------------------------- */
+
+/* A way of sharing: element i belongs to class (i / stride) % size, or, when averaging the axis away, to the
+ * class of all elements that differ from it in that axis only. */
+struct sharing {
+    int axis;
+    bool along; /* one number per index of the axis; else one per position across it */
+    int64_t stride, size, classes;
+};
+
+static struct sharing share(const struct td_evidence *e, int axis, bool along)
+{
+    struct sharing s = {.axis = axis, .along = along, .stride = 1, .size = e->shape.size[axis]};
+    for (int i = axis + 1; i < e->shape.ndim; i++)
+        s.stride *= e->shape.size[i];
+    s.classes = along ? s.size : e->count / (s.size ? s.size : 1);
+    return s;
+}
+
+static int64_t class_of(const struct sharing *s, int64_t i)
+{
+    return s->along ? i / s->stride % s->size : i / (s->stride * s->size) * s->stride + i % s->stride;
+}
+
+static void describe_sharing(const struct td_evidence *e, const struct sharing *s, char *out, size_t size)
+{
+    if (s->along)
+        snprintf(out, size, "per %s (axis %d)", td_axis_word(e, s->axis), s->axis);
+    else
+        snprintf(out, size, "the same for every %s (axis %d)", td_axis_word(e, s->axis), s->axis);
+}
+
+static void suspect_shared(struct td_evidence *e, struct td_diagnosis *d, const struct sharing *s)
+{
+    double *sums = calloc((size_t)s->classes * 4, sizeof *sums);
+    if (!sums)
+        return;
+    double *aa = sums, *ab = sums + s->classes, *dd = sums + 2 * s->classes, *n = sums + 3 * s->classes;
+    for (int64_t i = 0; i < e->count; i++) {
+        int64_t k = class_of(s, i);
+        aa[k] += e->a[i] * e->a[i];
+        ab[k] += e->a[i] * e->b[i];
+        dd[k] += e->b[i] - e->a[i];
+        n[k] += 1;
+    }
+    double rest_bias = e->power_d, rest_scale = e->power_b, low = INFINITY, high = -INFINITY;
+    for (int64_t k = 0; k < s->classes; k++) {
+        rest_bias -= n[k] > 0 ? dd[k] * dd[k] / n[k] : 0;
+        rest_scale -= aa[k] > 0 ? ab[k] * ab[k] / aa[k] : 0;
+        if (aa[k] > 0) {
+            low = fmin(low, ab[k] / aa[k]);
+            high = fmax(high, ab[k] / aa[k]);
+        }
+    }
+    char how[96];
+    describe_sharing(e, s, how, sizeof how);
+    double classes = (double)s->classes;
+    td_enter(e, d, TD_IS_BIAS, rest_bias, classes, "%.1f %% explained by an offset %s",
+             100 * td_explained(e, rest_bias), how);
+    td_enter(e, d, TD_IS_CHANNEL_SCALE, rest_scale, classes, "%.1f %% explained by factors %.4g to %.4g %s",
+             100 * td_explained(e, rest_scale), low, high, how);
+    free(sums);
+}
+
+static void suspect_offset(struct td_evidence *e, struct td_diagnosis *d)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < e->count; i++)
+        sum += e->b[i] - e->a[i];
+    double n = (double)e->usable, mean = n > 0 ? sum / n : 0;
+    td_enter(e, d, TD_IS_BIAS, e->power_d - n * mean * mean, 1, "%.1f %% explained by adding %.6g everywhere",
+             100 * td_explained(e, e->power_d - n * mean * mean), mean);
+}
+
+/* --- limits and rounding -------------------------------------------------------------------------------- */
+
+static void suspect_clamp(struct td_evidence *e, struct td_diagnosis *d)
+{
+    double low = INFINITY, high = -INFINITY, rest = 0;
+    int64_t at_low = 0, at_high = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        low = fmin(low, e->b[i]);
+        high = fmax(high, e->b[i]);
+    }
+    for (int64_t i = 0; i < e->count; i++) {
+        double x = fmin(fmax(e->a[i], low), high);
+        at_low += e->a[i] < low;
+        at_high += e->a[i] > high;
+        rest += (e->b[i] - x) * (e->b[i] - x);
+    }
+    if (at_low + at_high == 0)
+        return;
+    char limits[96];
+    if (at_low && at_high)
+        snprintf(limits, sizeof limits, "to [%.6g, %.6g]", low, high);
+    else
+        snprintf(limits, sizeof limits, at_low ? "from below at %.6g" : "from above at %.6g",
+                 at_low ? low : high);
+    td_enter(e, d, TD_IS_CLAMP, rest, 2, "%.1f %% explained by limiting A %s (%lld values)",
+             100 * td_explained(e, rest), limits, (long long)(at_low + at_high));
+}
+
+/* B holds nothing finer than `bits` of mantissa although its type could, and is A rounded to that. */
+static void suspect_rounded(struct td_evidence *e, struct td_diagnosis *d, int bits, const char *name)
+{
+    double unit = ldexp(1, -bits - 1);
+    if (unit <= td_unit_roundoff(e->c->item_b->parts[0]->dtype) * 1.01)
+        return;
+    int64_t coarse = 0, near = 0, nonzero = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        if (e->b[i] == 0)
+            continue;
+        int exponent;
+        double scaled = ldexp(frexp(e->b[i], &exponent), bits + 1);
+        nonzero++;
+        coarse += scaled == nearbyint(scaled);
+        near += fabs(e->a[i] - e->b[i]) <= 1.01 * unit * fabs(e->b[i]) * 2;
+    }
+    /* A handful of finer values may come from elsewhere (a residual added later); most must be on the grid.
+     */
+    if (nonzero == 0 || (double)coarse < 0.99 * (double)nonzero)
+        return;
+    double rest = (double)near >= 0.99 * (double)nonzero ? 0 : 0.3 * e->to_explain;
+    td_enter(e, d, TD_IS_PRECISION, rest, 1, "%.1f %% of B's values are %s numbers stored as %s",
+             100.0 * (double)coarse / (double)nonzero, name, td_dtype_name(e->c->item_b->parts[0]->dtype));
+}
+
+/* The share of the squared error that one pattern (a factor per row times a factor per column) explains:
+ * the largest singular value, by power iteration. Rounding has no pattern. */
+static double rank_one_share(const struct td_evidence *e)
+{
+    int64_t columns = e->shape.ndim ? e->shape.size[e->shape.ndim - 1] : 1, rows = e->count / columns;
+    double *u = calloc((size_t)rows, sizeof *u), *v = calloc((size_t)columns, sizeof *v), share = 1;
+    for (int64_t j = 0; v && j < columns; j++)
+        v[j] = 1 + 0.1 * sin((double)j);
+    for (int step = 0; u && v && step < 20; step++) {
+        double nu = 0, nv = 0;
+        for (int64_t i = 0; i < rows; i++) {
+            u[i] = 0;
+            for (int64_t j = 0; j < columns; j++)
+                u[i] += (e->b[i * columns + j] - e->a[i * columns + j]) * v[j];
+            nu += u[i] * u[i];
+        }
+        nu = sqrt(nu) + 1e-300;
+        memset(v, 0, (size_t)columns * sizeof *v);
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++)
+                v[j] += (e->b[i * columns + j] - e->a[i * columns + j]) * u[i] / nu;
+        for (int64_t j = 0; j < columns; j++)
+            nv += v[j] * v[j];
+        share = nv / e->power_d;
+        for (int64_t j = 0; j < columns; j++)
+            v[j] /= sqrt(nv) + 1e-300;
+    }
+    free(u);
+    free(v);
+    return share;
+}
+
+/* Small, without a pattern, and growing with the values: rounding, though more of it than the types explain.
+ * Beyond five per cent nobody would call it that. */
+static void suspect_noise(struct td_evidence *e, struct td_diagnosis *d)
+{
+    double relative = sqrt(e->power_d / e->power_a);
+    if (!(relative < 0.05) || e->count < 64)
+        return;
+    int64_t columns = e->shape.size[e->shape.ndim - 1], rows = e->count / columns;
+    double chance = pow(sqrt((double)rows) + sqrt((double)columns), 2) / (double)e->count;
+    double worst = e->c->metrics->max_abs / sqrt(e->power_d / (double)e->usable);
+    if (rows < 4 || columns < 4 || rank_one_share(e) > 2 * chance + 0.05 || worst > 20)
+        return;
+    td_enter(e, d, TD_IS_PRECISION, 0.45 * e->to_explain, 1,
+             "a patternless error of %.2g of the values, %.3g x what %s alone explains", relative,
+             relative / e->c->floor, td_dtype_name(e->c->item_b->parts[0]->dtype));
+}
+
+void td_suspect_values(struct td_evidence *e, struct td_diagnosis *d)
+{
+    suspect_scale(e, d);
+    suspect_offset(e, d);
+    for (int axis = 0; axis < e->shape.ndim; axis++)
+        for (int along = 0; along < 2; along++) {
+            struct sharing s = share(e, axis, along);
+            if (s.classes > 1 && s.classes * 2 <= e->usable)
+                suspect_shared(e, d, &s);
+        }
+    suspect_clamp(e, d);
+    suspect_rounded(e, d, 7, "bfloat16");
+    suspect_rounded(e, d, 10, "float16");
+    suspect_rounded(e, d, 3, "float8");
+    suspect_noise(e, d);
+}

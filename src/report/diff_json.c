@@ -1,0 +1,263 @@
+/* diff_json.c: see diff_json.h. */
+#include "report/diff_json.h"
+
+#include <math.h>
+
+static void put_side(struct td_json *j, const char *key, const struct td_input *input)
+{
+    td_json_key(j, key);
+    td_json_begin_object(j);
+    td_json_field_string(j, "path", td_input_path(input));
+    td_json_field_uint(j, "tensors", td_input_count(input));
+    td_json_end_object(j);
+}
+
+static void put_summary(struct td_json *j, const struct td_summary *s)
+{
+    td_json_key(j, "summary");
+    td_json_begin_object(j);
+    td_json_field_uint(j, "pairs", s->pairs);
+    td_json_field_uint(j, "identical", s->identical);
+    td_json_field_uint(j, "within", s->within);
+    td_json_field_uint(j, "diverged", s->diverged);
+    td_json_field_uint(j, "errors", s->errors);
+    td_json_field_uint(j, "only_a", s->only_a);
+    td_json_field_uint(j, "only_b", s->only_b);
+    td_json_end_object(j);
+}
+
+static void put_policy(struct td_json *j, const struct td_diff *diff)
+{
+    bool given = diff->policy.kind == TD_POLICY_TOLERANCE;
+    td_json_key(j, "policy");
+    td_json_begin_object(j);
+    td_json_field_string(j, "kind", td_policy_name(diff->policy.kind));
+    td_json_key(j, "rtol");
+    given ? td_json_number(j, diff->policy.tolerance.rtol) : td_json_null(j);
+    td_json_key(j, "atol");
+    given ? td_json_number(j, diff->policy.tolerance.atol) : td_json_null(j);
+    td_json_field_string(j, "reference", diff->reference);
+    td_json_end_object(j);
+}
+
+static void put_place(struct td_json *j, const struct td_diff *diff, const struct td_pair *p)
+{
+    td_json_field_uint(j, "index", (uint64_t)(p - diff->pairs));
+    td_json_key(j, "layer");
+    p->layer >= 0 ? td_json_int(j, p->layer) : td_json_null(j);
+    td_json_field_string(j, "stage", p->stage);
+    td_json_field_string(j, "name", p->name);
+}
+
+static void put_diagnosis(struct td_json *j, const struct td_diagnosis *d)
+{
+    td_json_key(j, "diagnosis");
+    td_json_begin_array(j);
+    for (int i = 0; d && i < d->count; i++) {
+        td_json_begin_object(j);
+        td_json_field_string(j, "kind", td_mistake_name(d->list[i].kind));
+        td_json_field_number(j, "confidence", d->list[i].confidence);
+        td_json_field_string(j, "detail", d->list[i].detail);
+        td_json_end_object(j);
+    }
+    td_json_end_array(j);
+}
+
+static void put_item(struct td_json *j, const char *key, const struct td_item *item)
+{
+    td_json_key(j, key);
+    if (!item) {
+        td_json_null(j);
+        return;
+    }
+    const struct td_tensor *t = item->parts[0];
+    td_json_begin_object(j);
+    td_json_field_string(j, "name", item->name);
+    td_json_field_string(j, "dtype", td_dtype_name(t->dtype));
+    td_json_key(j, "shape");
+    td_json_ints(j, t->shape.size, (size_t)t->shape.ndim);
+    if (item->part_count > 1)
+        td_json_field_int(j, "shards", item->part_count);
+    td_json_end_object(j);
+}
+
+static void put_steps(struct td_json *j, char side, const struct td_steps *steps)
+{
+    for (int i = 0; i < steps->count; i++) {
+        char text[320];
+        td_step_print(text, sizeof text, side, &steps->step[i]);
+        td_json_string(j, text);
+    }
+}
+
+static void put_layout(struct td_json *j, const struct td_pair *p)
+{
+    td_json_key(j, "layout");
+    if (!td_pair_measured(p)) {
+        td_json_null(j);
+        return;
+    }
+    td_json_begin_object(j);
+    td_json_key(j, "shape");
+    td_json_ints(j, p->layout.shape.size, (size_t)p->layout.shape.ndim);
+    td_json_key(j, "steps");
+    td_json_begin_array(j);
+    put_steps(j, 'a', &p->layout.a);
+    put_steps(j, 'b', &p->layout.b);
+    td_json_end_array(j);
+    td_json_field_bool(j, "by_value", p->layout.by_value);
+    td_json_end_object(j);
+}
+
+static void put_coordinates(struct td_json *j, const struct td_shape *shape, int64_t index)
+{
+    int64_t at[TD_MAX_DIMS];
+    for (int i = shape->ndim - 1; i >= 0; i--) {
+        at[i] = index % shape->size[i];
+        index /= shape->size[i];
+    }
+    td_json_ints(j, at, (size_t)shape->ndim);
+}
+
+static void put_stats(struct td_json *j, const char *key, const struct tdbg_stats *s)
+{
+    td_json_key(j, key);
+    td_json_begin_object(j);
+    td_json_field_number(j, "mean", s->mean);
+    td_json_field_number(j, "std", s->std);
+    td_json_field_number(j, "min", s->min);
+    td_json_field_number(j, "max", s->max);
+    td_json_field_number(j, "norm", s->norm);
+    td_json_field_uint(j, "zeros", s->zeros);
+    td_json_end_object(j);
+}
+
+static void put_metrics(struct td_json *j, const struct td_pair *p)
+{
+    const struct td_metrics *m = &p->metrics;
+    td_json_key(j, "metrics");
+    if (!td_pair_measured(p)) {
+        td_json_null(j);
+        return;
+    }
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"max_abs", m->max_abs},   {"mean_abs", m->mean_abs}, {"max_rel", m->max_rel},
+                   {"mean_rel", m->mean_rel}, {"mse", m->mse},           {"rmse", m->rmse},
+                   {"cosine", m->cosine},     {"rel_l2", m->rel_l2},     {"snr_db", m->snr_db}};
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {{"beyond", p->beyond}, {"count", m->count}, {"nan_a", m->nan_a},
+                  {"nan_b", m->nan_b},   {"inf_a", m->inf_a}, {"inf_b", m->inf_b}};
+    td_json_begin_object(j);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        td_json_field_number(j, numbers[i].key, numbers[i].value);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        td_json_field_uint(j, counts[i].key, counts[i].value);
+    td_json_key(j, "argmax");
+    if (m->argmax >= 0) {
+        put_coordinates(j, &p->layout.shape, m->argmax);
+        td_json_field_number(j, "argmax_a", m->argmax_a);
+        td_json_field_number(j, "argmax_b", m->argmax_b);
+    } else {
+        td_json_null(j);
+        td_json_key(j, "argmax_a");
+        td_json_null(j);
+        td_json_key(j, "argmax_b");
+        td_json_null(j);
+    }
+    td_json_key(j, "max_ulp");
+    isnan(m->max_ulp) ? td_json_null(j) : td_json_number(j, m->max_ulp);
+    put_stats(j, "a", &m->a);
+    put_stats(j, "b", &m->b);
+    td_json_end_object(j);
+}
+
+static void put_worst(struct td_json *j, const struct td_pair *p)
+{
+    td_json_key(j, "worst");
+    td_json_begin_array(j);
+    for (int i = 0; i < p->worst_count; i++) {
+        td_json_begin_object(j);
+        td_json_key(j, "index");
+        put_coordinates(j, &p->layout.shape, p->worst[i].index);
+        td_json_field_number(j, "a", p->worst[i].a);
+        td_json_field_number(j, "b", p->worst[i].b);
+        td_json_end_object(j);
+    }
+    td_json_end_array(j);
+}
+
+static void put_pair(struct td_json *j, const struct td_diff *diff, const struct td_pair *p)
+{
+    static const char *const origins[] = {NULL, "born", "inherited"};
+    td_json_begin_object(j);
+    put_place(j, diff, p);
+    td_json_field_string(j, "strategy", td_strategy_name(p->strategy));
+    td_json_field_string(j, "verdict", td_verdict_name(p->ruling.verdict));
+    td_json_field_string(j, "reason", p->ruling.reason);
+    put_item(j, "a", p->a);
+    put_item(j, "b", p->b);
+    put_layout(j, p);
+    put_metrics(j, p);
+    if (p->origin)
+        td_json_field_string(j, "origin", origins[p->origin]);
+    if (p->ruling.floor > 0)
+        td_json_field_number(j, "floor", p->ruling.floor);
+    if (p->worst_count)
+        put_worst(j, p);
+    if (p->diagnosis)
+        put_diagnosis(j, p->diagnosis);
+    td_json_end_object(j);
+}
+
+static void put_skips(struct td_json *j, const struct td_input *input)
+{
+    for (size_t i = 0; i < td_input_skips(input); i++) {
+        td_json_begin_object(j);
+        td_json_field_string(j, "path", td_input_path(input));
+        td_json_field_string(j, "name", td_input_skip(input, i)->name);
+        td_json_field_string(j, "reason", td_input_skip(input, i)->reason);
+        td_json_end_object(j);
+    }
+}
+
+void td_diff_json(struct td_json *j, const struct td_diff *diff, td_pair_filter *filter)
+{
+    td_json_begin_object(j);
+    td_json_field_int(j, "version", 1);
+    put_side(j, "a", diff->a);
+    put_side(j, "b", diff->b);
+    put_summary(j, &diff->summary);
+    put_policy(j, diff);
+    td_json_key(j, "first_divergence");
+    if (diff->first) {
+        td_json_begin_object(j);
+        put_place(j, diff, diff->first);
+        put_diagnosis(j, diff->first->diagnosis);
+        td_json_end_object(j);
+    } else {
+        td_json_null(j);
+    }
+    if (diff->matches.layer_offset)
+        td_json_field_int(j, "layer_offset", diff->matches.layer_offset);
+    td_json_key(j, "notes");
+    td_json_begin_array(j);
+    for (size_t i = 0; i < diff->note_count; i++)
+        td_json_string(j, diff->notes[i]);
+    td_json_end_array(j);
+    td_json_key(j, "pairs");
+    td_json_begin_array(j);
+    for (size_t i = 0; i < diff->count; i++)
+        if (!filter || filter(&diff->pairs[i]))
+            put_pair(j, diff, &diff->pairs[i]);
+    td_json_end_array(j);
+    td_json_key(j, "skipped");
+    td_json_begin_array(j);
+    put_skips(j, diff->a);
+    put_skips(j, diff->b);
+    td_json_end_array(j);
+    td_json_end_object(j);
+}

@@ -1,0 +1,389 @@
+/* diff.c: the order of a comparison. See diff.h.
+ *
+ *     open both -> items (shards joined) -> pairs -> layouts -> measure and judge -> origins -> diagnosis
+ *
+ * Small pairs are measured side by side, one to a thread; a pair too large for that gets all threads.
+ */
+#include "session/diff.h"
+
+#include "compare/align.h"
+#include "compare/doctor.h"
+#include "compare/flow.h"
+#include "compare/layout_text.h"
+#include "session/reference.h"
+#include "session/side.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From here on a pair is worth splitting over the threads: a few chunks of the kernels for each. */
+static const int64_t LARGE = INT64_C(1) << 21;
+
+/* How many divergences get a diagnosis: the first is the one that matters, a few more born elsewhere help. */
+enum { MAX_DIAGNOSES = 8 };
+
+struct diff_run {
+    struct td_diff *diff;
+    const struct td_diff_options *options;
+    struct td_alignments alignments;
+    struct td_head_sizes heads;
+    struct td_references references;
+    int64_t layers, tokens;
+    struct td_pool *pool;
+    struct td_job *job;
+    struct td_arena *scratch; /* one for each pair: what its worker allocates */
+};
+
+/* --- preparation ---------------------------------------------------------------------------------------- */
+
+/* The length of the sequence: the size that most activations have in common. */
+static int64_t find_tokens(const struct td_side *side)
+{
+    int64_t sizes[64];
+    size_t counts[64] = {0}, known = 0, best = 0;
+    for (size_t i = 0; i < side->count; i++) {
+        const struct td_shape *shape = &side->items[i].parts[0]->shape;
+        for (int d = 0; d + 1 < shape->ndim; d++) { /* the last axis holds channels */
+            size_t k = 0;
+            while (k < known && sizes[k] != shape->size[d])
+                k++;
+            if (k == 64 || shape->size[d] < 2)
+                continue;
+            if (k == known)
+                sizes[known++] = shape->size[d];
+            counts[k]++;
+            if (counts[k] > counts[best])
+                best = k;
+        }
+    }
+    return known ? sizes[best] : 0;
+}
+
+static void survey(struct diff_run *run)
+{
+    const struct td_side *sides[] = {&run->diff->side_a, &run->diff->side_b};
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < sides[s]->count; i++) {
+            const struct td_item *item = &sides[s]->items[i];
+            td_head_sizes_add(&run->heads, &item->parts[0]->shape);
+            if (item->layer + 1 > run->layers)
+                run->layers = item->layer + 1;
+        }
+    run->tokens = find_tokens(&run->diff->side_a);
+}
+
+static tdbg_status lay_out_pairs(struct diff_run *run, struct tdbg_error *error)
+{
+    struct td_diff *diff = run->diff;
+    diff->count = diff->matches.count;
+    diff->pairs = td_arena_array(&diff->arena, diff->count + 1, sizeof *diff->pairs);
+    run->scratch = calloc(diff->count + 1, sizeof *run->scratch);
+    if (!diff->pairs || !run->scratch)
+        return td_fail_nomem(error);
+    for (size_t i = 0; i < diff->count; i++) {
+        const struct td_match *m = &diff->matches.pairs[i];
+        const struct td_item *named = m->a ? m->a : m->b;
+        struct td_pair *p = &diff->pairs[i];
+        *p = (struct td_pair){.a = m->a,
+                              .b = m->b,
+                              .strategy = m->strategy,
+                              .layer = named->layer,
+                              .stage = named->stage,
+                              .name = named->name};
+        td_arena_init(&run->scratch[i], TD_MAX_METADATA);
+        if (!m->a || !m->b) {
+            p->ruling.verdict = m->a ? TD_ONLY_A : TD_ONLY_B;
+            snprintf(p->ruling.reason, sizeof p->ruling.reason, "no partner in %c", m->a ? 'B' : 'A');
+        } else if (run->options->layout) {
+            struct tdbg_error why;
+            const struct td_shape *sa = &m->a->parts[0]->shape, *sb = &m->b->parts[0]->shape;
+            if (sb->ndim == td_layout_text_axes(run->options->layout)) {
+                if (td_layout_parse(&p->layout, run->options->layout, sa, sb, &why) != TDBG_OK) {
+                    p->ruling.verdict = TD_ERROR;
+                    snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.180s", why.message);
+                }
+                run->alignments.list[i].fits = true;
+                run->alignments.list[i].layout = p->layout;
+            }
+        }
+        p->layout = run->alignments.list[i].layout;
+    }
+    return TDBG_OK;
+}
+
+/* --- one pair ------------------------------------------------------------------------------------------- */
+
+static void give_up(struct td_pair *p, const char *what)
+{
+    p->ruling = (struct td_ruling){.verdict = TD_ERROR};
+    snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.190s", what);
+}
+
+static void refuse_shapes(struct td_pair *p)
+{
+    char text[2][80] = {"", ""};
+    const struct td_item *items[] = {p->a, p->b};
+    int64_t counts[2];
+    for (int s = 0; s < 2; s++) {
+        const struct td_tensor *t = items[s]->parts[0];
+        size_t at = (size_t)snprintf(text[s], sizeof text[s], "[");
+        for (int i = 0; i < t->shape.ndim && at + 24 < sizeof text[s]; i++)
+            at += (size_t)snprintf(text[s] + at, sizeof text[s] - at, "%s%" PRId64, i ? ", " : "",
+                                   t->shape.size[i]);
+        snprintf(text[s] + at, sizeof text[s] - at, "]");
+        counts[s] = t->count * items[s]->part_count;
+    }
+    p->ruling = (struct td_ruling){.verdict = TD_ERROR};
+    snprintf(p->ruling.reason, sizeof p->ruling.reason,
+             "shapes %s and %s do not line up (%" PRId64 " and %" PRId64 " elements)", text[0], text[1],
+             counts[0], counts[1]);
+}
+
+static struct td_circumstances circumstances(const struct diff_run *run, const struct td_pair *p,
+                                             const struct td_operand *a)
+{
+    struct td_circumstances c = {
+        .a = p->a->parts[0]->dtype,
+        .b = p->b->parts[0]->dtype,
+        .scalar = a->count == 1,
+        .roundings = td_roundings(p->a, run->layers),
+    };
+    for (int i = 0; i < a->shape.ndim; i++)
+        if (a->shape.size[i] > c.longest_axis)
+            c.longest_axis = a->shape.size[i];
+    return c;
+}
+
+static tdbg_status judge(struct diff_run *run, size_t index, struct td_pool *pool, struct tdbg_error *error)
+{
+    struct td_pair *p = &run->diff->pairs[index];
+    struct td_arena *arena = &run->scratch[index];
+    struct td_operand a, b;
+    TD_TRY(td_operand_make(&a, p->a, &p->layout.a, arena, error));
+    TD_TRY(td_operand_make(&b, p->b, &p->layout.b, arena, error));
+    p->layout.shape = a.shape;
+    TD_TRY(td_measure(&a, &b, pool, run->job, &p->metrics, error));
+    struct td_circumstances c = circumstances(run, p, &a);
+    TD_TRY(td_references_apply(&run->references, p, pool, run->job, &c, error));
+    bool needs_count;
+    td_rule(&run->options->policy, &c, &p->metrics, &p->ruling, &needs_count);
+    if (!needs_count)
+        return TDBG_OK;
+    struct td_examination x;
+    TD_TRY(td_examine(&a, &b, p->ruling.tolerance, run->options->top, pool, run->job, arena, &x, error));
+    p->beyond = x.beyond;
+    p->worst = x.worst;
+    p->worst_count = x.worst_count;
+    td_ruling_count(&p->ruling, x.beyond, p->metrics.count);
+    return TDBG_OK;
+}
+
+static int64_t elements(const struct td_pair *p)
+{
+    return p->a->parts[0]->count * p->a->part_count;
+}
+
+static void judge_one(struct diff_run *run, size_t index, struct td_pool *pool)
+{
+    struct td_pair *p = &run->diff->pairs[index];
+    struct tdbg_error error;
+    if (!p->a || !p->b || p->ruling.verdict == TD_ERROR || td_job_cancelled(run->job))
+        return;
+    if (!run->alignments.list[index].fits)
+        refuse_shapes(p);
+    else if (judge(run, index, pool, &error) != TDBG_OK)
+        give_up(p, error.message);
+}
+
+static void judge_small(void *context, uint64_t index)
+{
+    struct diff_run *run = context;
+    const struct td_pair *p = &run->diff->pairs[index];
+    if (p->a && p->b && elements(p) < LARGE)
+        judge_one(run, index, NULL);
+}
+
+static void judge_all(struct diff_run *run)
+{
+    td_pool_run(run->pool, run->diff->count, judge_small, run);
+    for (size_t i = 0; i < run->diff->count; i++) {
+        const struct td_pair *p = &run->diff->pairs[i];
+        if (p->a && p->b && elements(p) >= LARGE)
+            judge_one(run, i, run->pool);
+    }
+}
+
+/* --- the run as a whole ----------------------------------------------------------------------------------
+ */
+
+/* What a tensor feeds, and whether any of it diverged. */
+struct outcome {
+    size_t fed, diverged;
+};
+
+static struct outcome outcome_of(const struct td_diff *diff, const struct td_pair *p)
+{
+    struct outcome o = {0};
+    for (size_t i = 0; i < diff->count; i++) {
+        const struct td_pair *q = &diff->pairs[i];
+        if (q == p || !q->a || !td_pair_measured(q) || q->a->layer < 0 || !td_feeds(p->a, q->a))
+            continue;
+        o.fed++;
+        o.diverged += q->ruling.verdict == TD_DIVERGED;
+    }
+    return o;
+}
+
+/* A divergence that another layout removes, and that nothing downstream takes notice of, is how B stores this
+ * tensor. */
+static void repair_stored(struct diff_run *run)
+{
+    for (size_t i = 0; i < run->diff->count; i++) {
+        struct td_pair *p = &run->diff->pairs[i];
+        const struct td_layout *other = run->alignments.list[i].other;
+        if (!td_pair_measured(p) || p->ruling.verdict != TD_DIVERGED || !other)
+            continue;
+        struct outcome o = outcome_of(run->diff, p);
+        if (o.fed == 0 || o.diverged > 0)
+            continue;
+        struct td_pair before = *p;
+        p->layout = *other;
+        p->layout.by_value = p->repaired = true;
+        judge_one(run, i, run->pool);
+        if (p->ruling.verdict > TD_WITHIN)
+            *p = before;
+    }
+}
+
+static void find_origins(struct td_diff *diff)
+{
+    for (size_t i = 0; i < diff->count; i++) {
+        struct td_pair *p = &diff->pairs[i];
+        if (p->ruling.verdict != TD_DIVERGED)
+            continue;
+        p->origin = TD_BORN;
+        for (size_t j = 0; j < diff->count && p->origin == TD_BORN; j++)
+            if (diff->pairs[j].ruling.verdict == TD_DIVERGED && td_feeds(diff->pairs[j].a, p->a))
+                p->origin = TD_INHERITED;
+        if (!diff->first)
+            diff->first = p;
+    }
+}
+
+static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
+{
+    struct td_diff *diff = run->diff;
+    int done = 0;
+    for (size_t i = 0; i < diff->count && done < MAX_DIAGNOSES; i++) {
+        struct td_pair *p = &diff->pairs[i];
+        if (p->ruling.verdict != TD_DIVERGED || (p->origin != TD_BORN && p != diff->first))
+            continue;
+        if (td_job_cancelled(run->job))
+            return td_fail(error, TDBG_CANCELLED, "stopped");
+        p->diagnosis = td_arena_alloc(&diff->arena, sizeof *p->diagnosis);
+        if (!p->diagnosis)
+            return td_fail_nomem(error);
+        struct td_case c = {.item_a = p->a,
+                            .item_b = p->b,
+                            .layout = &p->layout,
+                            .other = run->alignments.list[i].other,
+                            .metrics = &p->metrics,
+                            .floor = p->ruling.floor,
+                            .a = &diff->side_a,
+                            .heads = &run->heads,
+                            .tokens = run->tokens};
+        TD_TRY(td_diagnose(&c, p->diagnosis, error));
+        done++;
+    }
+    return TDBG_OK;
+}
+
+static void count_verdicts(struct td_diff *diff)
+{
+    struct td_summary *s = &diff->summary;
+    size_t *const counters[] = {&s->identical, &s->within, &s->diverged, &s->errors, &s->only_a, &s->only_b};
+    for (size_t i = 0; i < diff->count; i++) {
+        s->pairs += diff->pairs[i].a && diff->pairs[i].b;
+        ++*counters[diff->pairs[i].ruling.verdict];
+    }
+}
+
+static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
+{
+    struct td_diff *diff = run->diff;
+    TD_TRY(td_side_of_input(&diff->side_a, diff->a, error));
+    TD_TRY(td_side_of_input(&diff->side_b, diff->b, error));
+    survey(run);
+    TD_TRY(td_match_sides(&diff->matches, &diff->side_a, &diff->side_b, &run->options->match, error));
+    TD_TRY(td_align(&run->alignments, &diff->matches, &run->heads, run->pool, run->job, error));
+    TD_TRY(td_references_open(&run->references, run->options->reference, &diff->side_a, &diff->side_b,
+                              &run->heads, run->pool, run->job, error));
+    TD_TRY(lay_out_pairs(run, error));
+    judge_all(run);
+    repair_stored(run);
+    if (td_job_cancelled(run->job))
+        return td_fail(error, TDBG_CANCELLED, "stopped");
+    find_origins(diff);
+    TD_TRY(diagnose_born(run, error));
+    count_verdicts(diff);
+    return TDBG_OK;
+}
+
+static void adopt_scratch(struct diff_run *run)
+{
+    struct td_diff *diff = run->diff;
+    for (size_t i = 0; run->scratch && i < diff->count; i++) {
+        struct td_pair *p = &diff->pairs[i];
+        struct td_worst *kept = td_arena_array(&diff->arena, (size_t)p->worst_count + 1, sizeof *kept);
+        if (kept && p->worst_count)
+            memcpy(kept, p->worst, (size_t)p->worst_count * sizeof *kept);
+        p->worst = kept;
+        p->worst_count = kept ? p->worst_count : 0;
+        td_arena_release(&run->scratch[i]);
+    }
+    free(run->scratch);
+}
+
+tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *path_b,
+                         const struct td_diff_options *options, struct td_pool *pool, struct td_job *job,
+                         struct tdbg_error *error)
+{
+    struct td_diff *diff = calloc(1, sizeof *diff);
+    if (!diff)
+        return td_fail_nomem(error);
+    td_arena_init(&diff->arena, TD_MAX_METADATA);
+    diff->policy = options->policy;
+    diff->reference = options->reference ? td_arena_strdup(&diff->arena, options->reference) : NULL;
+    struct diff_run run = {.diff = diff, .options = options, .pool = pool, .job = job};
+    tdbg_status status = td_input_open(&diff->a, path_a, job, error);
+    if (status == TDBG_OK)
+        status = td_input_open(&diff->b, path_b, job, error);
+    if (status == TDBG_OK)
+        status = compare(&run, error);
+    adopt_scratch(&run);
+    if (status == TDBG_OK)
+        status = td_doctor(diff->pairs, diff->count, &diff->arena, &diff->notes, &diff->note_count, error);
+    td_references_close(&run.references);
+    td_alignments_release(&run.alignments);
+    if (status == TDBG_OK)
+        *out = diff;
+    else
+        td_diff_close(&diff);
+    return status;
+}
+
+void td_diff_close(struct td_diff **diff)
+{
+    if (!*diff)
+        return;
+    td_matches_release(&(*diff)->matches);
+    td_side_release(&(*diff)->side_a);
+    td_side_release(&(*diff)->side_b);
+    td_input_close(&(*diff)->a);
+    td_input_close(&(*diff)->b);
+    td_arena_release(&(*diff)->arena);
+    free(*diff);
+    *diff = NULL;
+}
