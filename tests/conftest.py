@@ -17,6 +17,9 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent
 BINARY = pathlib.Path(os.environ.get("TDBG", ROOT / "build" / "tdbg")).resolve()
 
+# Sanitizers are slow: how many times longer a run may take than it says.
+PATIENCE = float(os.environ.get("TDBG_TEST_PATIENCE", 1))
+
 # Exit statuses that mean a crash or a sanitizer's finding; 2 is tdbg's own "trouble".
 SANITIZER_EXIT = 99
 
@@ -34,7 +37,7 @@ class Tdbg:
             **os.environ,
             "LC_ALL": "C.UTF-8",
             "NO_COLOR": "1",
-            "ASAN_OPTIONS": options + ":allocator_may_return_null=1",
+            "ASAN_OPTIONS": f"{options}:allocator_may_return_null=1:{os.environ.get('ASAN_OPTIONS', '')}",
             "UBSAN_OPTIONS": options,
             "TSAN_OPTIONS": options,
             **(env or {}),
@@ -45,7 +48,7 @@ class Tdbg:
             capture_output=True,
             text=text,
             env=environment,
-            timeout=timeout,
+            timeout=timeout * PATIENCE,
         )
         command = " ".join(map(str, args))
         assert 0 <= done.returncode <= 2, f"tdbg {command}: status {done.returncode}\n{done.stderr}"

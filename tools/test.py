@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's torch, numpy and onnx belong to it
 VENV = ROOT / ".venv-conformance"
 FUZZ_SECONDS = 15
+PATIENCE = 10  # times longer a test may take under a sanitizer
 JOBS = str(os.cpu_count() or 1)
 
 
@@ -79,13 +80,9 @@ def build(folder, compiler, *options):
     return folder
 
 
-def sanitized(folder, sanitizers):
-    # Shared libraries leave the sanitizer's symbols to the program, hence b_lundef=false.
-    return build(folder, "clang", f"-Db_sanitize={sanitizers}", "-Db_lundef=false", "-Dwerror=true")
-
-
-def meson_tests(folder):
-    return counted(f"{folder}/meson-logs/testlog.junit.xml", "meson", "test", "-C", folder, "--print-errorlogs")
+def meson_tests(folder, patience=2, env=None):
+    return counted(f"{folder}/meson-logs/testlog.junit.xml", "meson", "test", "-C", folder, "--print-errorlogs",
+                   "--timeout-multiplier", patience, env=env)
 
 
 def pytest(folder, *args, python=SYSTEM_PYTHON, env=None):
@@ -100,12 +97,19 @@ def total(*results):
 
 def leak_options(folder):
     """LeakSanitizer stops the process to look at it; where ptrace is forbidden it must be off."""
-    done = subprocess.run([ROOT / folder / "tdbg", "--version"], capture_output=True, text=True, env={
-        **os.environ, "ASAN_OPTIONS": "detect_leaks=1"})
+    done = subprocess.run([ROOT / folder / "tdbg", "--version"], capture_output=True, text=True)
     if "LeakSanitizer has encountered a fatal error" not in done.stderr:
-        return {"ASAN_OPTIONS": "detect_leaks=1"}
+        return {}
     print("ptrace is forbidden here: leaks are not looked for")
     return {"ASAN_OPTIONS": "detect_leaks=0"}
+
+
+def sanitized_tests(folder, sanitizers, *select, env=None):
+    # Shared libraries leave the sanitizer's symbols to the program, hence b_lundef=false.
+    build(folder, "clang", f"-Db_sanitize={sanitizers}", "-Db_lundef=false", "-Dwerror=true")
+    env = {**(env or {}), **leak_options(folder), "TDBG_TEST_PATIENCE": str(PATIENCE)}
+    return total((1, 0), meson_tests(folder, PATIENCE, env),
+                 pytest(folder, "tests/cli", "-m", "not native", *select, env=env))
 
 
 # --- The parts. Each returns (passed, failed). ---------------------------------------------------------------------
@@ -130,22 +134,17 @@ def part_lint():
 
 def part_asan():
     """AddressSanitizer and UBSan: unit, kernel and CLI tests"""
-    folder = sanitized("build-asan", "address,undefined")
-    os.environ.update(leak_options(folder))
-    return total((1, 0), meson_tests(folder), pytest(folder, "tests/cli", "-m", "not native"))
+    return sanitized_tests("build-asan", "address,undefined")
 
 
 def part_ubsan():
     """UBSan alone: unit, kernel and CLI tests"""
-    folder = sanitized("build-ubsan", "undefined")
-    return total((1, 0), meson_tests(folder), pytest(folder, "tests/cli", "-m", "not native"))
+    return sanitized_tests("build-ubsan", "undefined")
 
 
 def part_tsan():
     """ThreadSanitizer: unit and kernel tests, statistics on two threads through the CLI"""
-    folder = sanitized("build-tsan", "thread")
-    return total((1, 0), meson_tests(folder),
-                 pytest(folder, "tests/cli", "-m", "not native and not slow", "-k", "stats", env={"TDBG_THREADS": "2"}))
+    return sanitized_tests("build-tsan", "thread", "-k", "stats", env={"TDBG_THREADS": "2"})
 
 
 def part_fuzz():
