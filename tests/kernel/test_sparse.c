@@ -54,7 +54,8 @@ static void check_f32(const struct td_sparse *sparse, const float *dense)
     assert_true(fabs(s.mean - sum / (double)tensor.count) < 1e-14);
     assert_true(fabs(s.norm - sqrt(squares)) < 1e-14);
     uint64_t bins[2];
-    assert_ok(td_histogram(&tensor, NULL, NULL, -1000, 1000, 2, bins, NULL));
+    double edges[3];
+    assert_ok(td_histogram(&tensor, NULL, NULL, -1000, 1000, 2, edges, bins, NULL));
     assert_int_equal(bins[0] + bins[1], tensor.count);
 }
 
