@@ -36,7 +36,7 @@ bad("safetensors/header-cut-short.safetensors", good[:40], "header of 72 bytes i
 bad("safetensors/header-beyond-100-mib.safetensors", safetensors_raw("{}", length=1 << 40),
     "header of 1099511627776 bytes, 104857600 at most (at byte 0)")  # fmt: skip
 bad("safetensors/data-cut-short.safetensors", good[:-1], "w: ends at byte 24 of the data, which has 23")
-bad("safetensors/data-too-long.safetensors", good + b"x", "1 bytes of data belong to no tensor")
+bad("safetensors/data-too-long.safetensors", good + b"x", "the tensors end at byte 24 of the data, which has 25")
 bad("safetensors/header-not-json.safetensors", safetensors_raw("{nonsense}"),
     "header is not valid JSON: string or '}' expected near 'nonsense' (at byte 17)")  # fmt: skip
 bad("safetensors/header-two-objects.safetensors", safetensors_raw("{}{}"),

@@ -134,7 +134,7 @@ static tdbg_status read_shard(const struct td_source *index, struct place *place
     if (status == TDBG_OK)
         status = take_tensors(&shard, places, count, out, error);
     else
-        status = td_catalog_skip(out, places[0].shard, error, "%s (%zu tensors of the index)",
+        status = td_catalog_skip(out, places[0].shard, error, "%s (holds %zu of the index's tensors)",
                                  without_name(why.message, places[0].shard), count);
     td_catalog_release(&shard);
     return status;

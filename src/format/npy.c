@@ -118,8 +118,9 @@ tdbg_status td_npy_read(struct td_catalog *out, const char *name, const char *fo
     for (const struct td_npy_field *f = header.fields; f; f = f->next)
         TD_TRY(add_field(out, name, format, &header, f, data + header.size, need, error));
     if (have > need)
-        TD_TRY(
-            td_catalog_skip(out, name, error, "%" PRIu64 " bytes after the array are not read", have - need));
+        TD_TRY(td_catalog_skip(out, name, error,
+                               "the array ends at byte %" PRIu64 " of %zu; the rest is not read",
+                               header.size + need, size));
     return TDBG_OK;
 }
 

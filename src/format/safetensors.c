@@ -158,8 +158,9 @@ static tdbg_status check_cover(const struct entry *entries, size_t count, uint64
         expected = e->end;
     }
     if (expected != data_size)
-        return td_fail(error, TDBG_CORRUPT, "%" PRIu64 " bytes of data belong to no tensor",
-                       data_size - expected);
+        return td_fail(error, TDBG_CORRUPT,
+                       "the tensors end at byte %" PRIu64 " of the data, which has %" PRIu64, expected,
+                       data_size);
     return TDBG_OK;
 }
 

@@ -62,7 +62,7 @@ def test_shard_missing(tdbg, tmp_path):
     answer = tdbg.json("ls", index)
     assert names(answer) == ["z"]
     [(name, reason)] = skips(answer)
-    assert name == A and reason.endswith("No such file or directory (2 tensors of the index)"), reason
+    assert name == A and reason.endswith("No such file or directory (holds 2 of the index's tensors)"), reason
 
 
 def test_shard_bad(tdbg, tmp_path):
@@ -70,13 +70,13 @@ def test_shard_bad(tdbg, tmp_path):
     (tmp_path / A).write_bytes((tmp_path / A).read_bytes()[:-1])
     answer = tdbg.json("ls", index)
     assert names(answer) == ["z"]
-    assert skips(answer) == [(A, "x: ends at byte 56 of the data, which has 55 (2 tensors of the index)")]
+    assert skips(answer) == [(A, "x: ends at byte 56 of the data, which has 55 (holds 2 of the index's tensors)")]
 
 
 def test_shard_not_tensors(tdbg, tmp_path):
     index = write(tmp_path)
     (tmp_path / A).write_text("hello")
-    assert skips(tdbg.json("ls", index)) == [(A, "not a tensor file (2 tensors of the index)")]
+    assert skips(tdbg.json("ls", index)) == [(A, "not a tensor file (holds 2 of the index's tensors)")]
 
 
 def test_index_and_shards_disagree(tdbg, tmp_path):
@@ -91,11 +91,23 @@ def test_outside_the_folder(tdbg, tmp_path, shard):
     index = write(tmp_path, {"x": shard, "z": B})
     answer = tdbg.json("ls", index)
     assert names(answer) == ["z"]
-    assert skips(answer)[0] == (shard, "refers to a file outside its folder (1 tensors of the index)")
+    assert skips(answer)[0] == (shard, "refers to a file outside its folder (holds 1 of the index's tensors)")
 
 
 def test_index_of_itself(tdbg, tmp_path):
     index = write(tmp_path, {"x": INDEX, "z": B})
     answer = tdbg.json("ls", index)
     assert names(answer) == ["z"]
-    assert skips(answer)[0] == (INDEX, "not a tensor file (1 tensors of the index)")
+    assert skips(answer)[0] == (INDEX, "not a tensor file (holds 1 of the index's tensors)")
+
+
+def test_torch_shards(tdbg, tmp_path):
+    torch = pytest.importorskip("torch")
+    for i, name in enumerate(("a", "b")):
+        torch.save({name: torch.full((2,), float(i))}, tmp_path / f"pytorch_model-0000{i}-of-00002.bin")
+    index = tmp_path / "pytorch_model.bin.index.json"
+    weight_map = {name: f"pytorch_model-0000{i}-of-00002.bin" for i, name in enumerate(("a", "b"))}
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    assert names(tdbg.json("ls", index)) == ["a", "b"]
+    assert values(tdbg, index, "b") == [1.0, 1.0]
+    assert sorted(names(tdbg.json("ls", tmp_path))) == ["pytorch_model.bin:a", "pytorch_model.bin:b"]

@@ -134,7 +134,7 @@ def test_two_arrays_in_a_file(tdbg, tmp_path):
     path = tmp_path / "a.npy"
     path.write_bytes(one + one)
     answer = tdbg.json("ls", path)
-    assert answer["skipped"][0]["reason"] == f"{len(one)} bytes after the array are not read"
+    assert answer["skipped"][0]["reason"] == f"the array ends at byte {len(one)} of {2 * len(one)}; the rest is not read"
     assert values(tdbg, path) == [0, 1, 2]
 
 
