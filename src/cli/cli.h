@@ -37,7 +37,7 @@ struct command {
 extern const struct command cmd_diff, cmd_ls, cmd_show, cmd_stats;
 
 /* Prints `tdbg: WHAT: message (at byte N)`; `what` may be NULL. Returns the exit status that goes with it. */
-int cli_fail(struct cli *cli, const char *what, const struct tdbg_error *error);
+int cli_fail(const char *what, const struct tdbg_error *error);
 
 /* The same for a mistake on the command line, with a pointer to the help. */
 int cli_fail_usage(const struct command *command, const char *format, ...)

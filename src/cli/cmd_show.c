@@ -162,7 +162,7 @@ static int show_operand(struct cli *cli, const struct operand *o, const struct s
     show.values = malloc(sizeof *show.values);
     if (!show.values) {
         td_fail_nomem(&error);
-        return cli_fail(cli, where, &error);
+        return cli_fail(where, &error);
     }
     values_init(show.values, &o->selection);
     if (wanted->npy)
@@ -176,7 +176,7 @@ static int show_operand(struct cli *cli, const struct operand *o, const struct s
             status = td_input_verify(o->selection.tensor, &error);
     }
     free(show.values);
-    return status == TDBG_OK ? EXIT_FINE : cli_fail(cli, where, &error);
+    return status == TDBG_OK ? EXIT_FINE : cli_fail(where, &error);
 }
 
 static int run(struct cli *cli, int argc, char **argv)

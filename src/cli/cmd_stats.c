@@ -172,7 +172,7 @@ static int report(struct cli *cli, const struct stats_rows *r, const struct oper
     }
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].error.status != TDBG_OK)
-            status = cli_fail(cli, r->rows[i].tensor->name, &r->rows[i].error);
+            status = cli_fail(r->rows[i].tensor->name, &r->rows[i].error);
     return status;
 }
 
@@ -187,7 +187,7 @@ static int stats(struct cli *cli, const struct operands *operands, int bins)
     tdbg_status status = stats_rows_init(&rows, operands, bins, pool, cli->job, &error);
     progress_stop(&progress);
     if (status != TDBG_OK)
-        return cli_fail(cli, NULL, &error);
+        return cli_fail(NULL, &error);
     int code = report(cli, &rows, operands);
     stats_rows_release(&rows);
     return code;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_SPARKS = 64, WIDEST_BAR = 60 };
+enum { WIDE = 100, FEW_SPARKS = 12, MOST_SPARKS = 64, WIDEST_BAR = 60 };
 
 const char *histogram_spark(char out[SPARK_TEXT], const struct term *term, const uint64_t *counts, int bins)
 {
@@ -12,7 +12,8 @@ const char *histogram_spark(char out[SPARK_TEXT], const struct term *term, const
     static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
     const char *const *levels = term->unicode ? blocks : plain;
     uint64_t sums[MOST_SPARKS] = {0}, most = 0;
-    int shown = bins < MOST_SPARKS ? bins : MOST_SPARKS;
+    int room = term->width && term->width < WIDE ? FEW_SPARKS : MOST_SPARKS,
+        shown = bins < room ? bins : room;
     for (int i = 0; i < bins; i++) {
         uint64_t *sum = &sums[(int64_t)i * shown / bins];
         *sum += counts[i];

@@ -6,7 +6,7 @@
 
 enum { SPARK_TEXT = 512 };
 
-/* One character per bin, in at most 64 characters; bins are added up to fit. Returns `out`. */
+/* One character per bin; bins are added up where they are more than there is room for. Returns `out`. */
 const char *histogram_spark(char out[SPARK_TEXT], const struct term *term, const uint64_t *counts, int bins);
 
 /* A line per bin: its edges, a bar, its count. */

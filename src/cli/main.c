@@ -114,10 +114,9 @@ bool cli_parse(struct cli *cli, const struct command *command, int argc, char **
 
 /* --- Trouble -------------------------------------------------------------------------------------------- */
 
-int cli_fail(struct cli *cli, const char *what, const struct tdbg_error *error)
+int cli_fail(const char *what, const struct tdbg_error *error)
 {
     char text[sizeof error->message + 32];
-    (void)cli;
     if (error->status == TDBG_CANCELLED)
         return EXIT_INTERRUPTED;
     fflush(stdout);
@@ -144,7 +143,7 @@ struct td_pool *cli_pool(struct cli *cli)
     if (!cli->pool &&
         (td_kernels_select(&kernels, &error) != TDBG_OK || /* TDBG_CPU: say it once, not per tensor */
          td_pool_open(&cli->pool, 0, &error) != TDBG_OK))
-        cli_fail(cli, NULL, &error);
+        cli_fail(NULL, &error);
     return cli->pool;
 }
 
@@ -170,18 +169,15 @@ static void catch_interrupt(void)
 /* What was printed must have arrived. A reader that went away (`| head`) is no error of ours. */
 static int close_output(int status)
 {
-    bool failed = ferror(stdout);
-    int code = errno;
-    if (fflush(stdout) != 0 && !failed) {
+    bool failed = ferror(stdout) != 0;
+    int code = failed ? errno : 0; /* nothing since that write had reason to fail */
+    if (fflush(stdout) != 0) {
         failed = true;
         code = errno;
     }
-    if (!failed)
-        return status;
-    if (code == EPIPE)
-        return EXIT_TROUBLE;
-    fprintf(stderr, "tdbg: standard output: cannot write: %s\n", strerror(code));
-    return EXIT_TROUBLE;
+    if (failed && code != EPIPE)
+        fprintf(stderr, "tdbg: standard output: cannot write: %s\n", strerror(code));
+    return failed ? EXIT_TROUBLE : status;
 }
 
 static int help(int argc, char **argv)

@@ -25,7 +25,7 @@ int operand_open(struct cli *cli, const char *text, bool single, struct operand 
     *out = (struct operand){0};
     if (open_target(cli, text, single, out, &error) == TDBG_OK)
         return EXIT_FINE;
-    int code = cli_fail(cli, out->target.path ? out->target.path : text, &error);
+    int code = cli_fail(out->target.path ? out->target.path : text, &error);
     operand_release(out);
     return code;
 }

@@ -196,7 +196,7 @@ static void put_cell(struct sheet *s, const struct value *value, bool first)
 static tdbg_status visit_cell(struct sheet *s, int64_t at, bool print, bool first, struct tdbg_error *error)
 {
     struct value value;
-    if (at % VALUES_CHUNK == 0 && td_job_cancelled(s->job))
+    if (at % VALUES_CHUNK == 0 && (td_job_cancelled(s->job) || ferror(s->term->file))) /* nobody reads on */
         return td_fail(error, TDBG_CANCELLED, "cancelled");
     TD_TRY(values_get(s->values, at, &value, error));
     if (print)

@@ -10,12 +10,13 @@ void skips_print(const struct cli *cli, const struct operands *operands)
     if (total == 0 || cli->quiet)
         return;
     fflush(cli->out.file);
-    fprintf(stderr, "%zu skipped:\n", total);
+    fprintf(stderr, "%zu skipped:%s", total, total == 1 ? "" : "\n");
     for (size_t i = 0; i < operands->count; i++) {
         const struct td_input *input = operands->items[i].input;
         for (size_t k = 0; k < td_input_skips(input) && (cli->verbose || shown < few); k++, shown++) {
             const struct td_skip *skip = td_input_skip(input, k);
-            fprintf(stderr, "  %s: %s\n", *skip->name ? skip->name : td_input_path(input), skip->reason);
+            fprintf(stderr, "%s%s: %s\n", total == 1 ? " " : "  ",
+                    *skip->name ? skip->name : td_input_path(input), skip->reason);
         }
     }
     if (shown < total)

@@ -118,6 +118,8 @@ def test_several_paths(tdbg, tmp_path):
 
 def test_skips_are_said(tdbg, tmp_path):
     np.save(tmp_path / "a.npy", np.zeros(1))
+    (tmp_path / "note0.txt").write_text("hello\n")
+    assert tdbg.run("ls", tmp_path).stderr == "1 skipped: note0.txt: not a tensor file\n"
     for i in range(5):
         (tmp_path / f"note{i}.txt").write_text("hello\n")
     (tmp_path / "cut.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-3])

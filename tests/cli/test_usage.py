@@ -143,6 +143,21 @@ def test_a_reader_that_goes_away(tdbg, tmp_path):
     assert done.stderr == "" and len(done.stdout) == 100
 
 
+def test_a_reader_that_goes_away_where_nobody_kills(tdbg, tmp_path):
+    """With SIGPIPE ignored the write fails instead; the work must stop all the same."""
+    process = subprocess.Popen(
+        [tdbg.binary, "show", "--json", huge(tmp_path / "big.npy")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN),
+        restore_signals=False,
+    )
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=30) == 2
+
+
 @pytest.mark.parametrize(
     "args", [["ls"], ["ls", "--json"], ["show"], ["show", "--json"], ["stats"], ["stats", "--json"], ["--help"]]
 )
