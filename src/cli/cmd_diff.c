@@ -30,7 +30,7 @@ static int run(struct cli *cli, int argc, char **argv)
     struct td_diff *diff;
     struct tdbg_error error;
     if (td_diff_open(&diff, args.operands[0], args.operands[1], &options, pool, cli->job, &error) != TDBG_OK)
-        return cli_fail(cli, NULL, &error);
+        return cli_fail(NULL, &error);
     struct td_json json;
     td_json_to_file(&json, stdout);
     td_diff_json(&json, diff, NULL);
