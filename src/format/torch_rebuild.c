@@ -26,10 +26,13 @@ static tdbg_status unpack_storage(struct td_unpickle *u, const struct td_pickle_
     const uint8_t *data;
     size_t size;
     TD_TRY(td_unpickle_bytes(u, td_unpickle_arg(object, 0), &data, &size, error));
-    if (size > u->budget)
-        return td_fail(error, TDBG_LIMIT, "the same storage is unpacked over and over");
-    u->budget -= size;
-    return td_torch_legacy_storage(data, size, out, error);
+    /* Its elements are not gone through, but how many bytes are those only it can tell. */
+    uint64_t budget = u->budget;
+    TD_TRY(td_unpickle_spend(u, 1, error));
+    tdbg_status status = td_torch_legacy_storage(data, size, out, error);
+    uint64_t parsed = status == TDBG_OK ? size - out->bytes : size;
+    u->budget = budget - (parsed < budget ? parsed : budget);
+    return status;
 }
 
 static tdbg_status find_storage(struct td_unpickle *u, const struct td_pickle_value *value,
@@ -182,6 +185,7 @@ tdbg_status td_rebuild_storage(struct td_unpickle *u, const struct td_pickle_val
 static tdbg_status build_numbers(struct td_unpickle *u, const struct td_pickle_value *list,
                                  struct td_view *out, struct tdbg_error *error)
 {
+    TD_TRY(td_unpickle_spend(u, list->count * sizeof(double), error));
     double *values = td_arena_array(&u->catalog->arena, list->count, sizeof *values);
     if (!values)
         return td_fail_nomem(error);

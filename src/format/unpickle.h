@@ -32,8 +32,8 @@ struct td_unpickle {
     const uint8_t *data;
     size_t size;
 
-    /* Bytes that may still be decoded or parsed once more; the walk sets it. An honest file has each of its
-     * bytes looked at once or twice; one that shares a megabyte a million times has not. */
+    /* Bytes that may still be gone through to make something of a value; the walk sets it. In an honest
+     * pickle each is once or twice; in one that shares a megabyte a million times it is not. */
     uint64_t budget;
 
     /* The storage a persistent id stands for; NULL where a pickle has no business with them. */
@@ -115,8 +115,15 @@ static inline int td_unpickle_width(const struct td_pickle_value *value)
 TD_CHECK tdbg_status td_unpickle_shape(const struct td_pickle_value *value, const char *what,
                                        struct td_shape *out, struct tdbg_error *error);
 
-/* Bytes, in whatever disguise the protocol has for them; decoded into scratch space only where they must. */
-TD_CHECK tdbg_status td_unpickle_bytes(struct td_unpickle *u, const struct td_pickle_value *value,
+/* Takes `bytes` from the budget. */
+TD_CHECK tdbg_status td_unpickle_spend(struct td_unpickle *u, uint64_t bytes, struct tdbg_error *error);
+
+/* Something that stands for bytes: the pickles before protocol 3 have no opcode for them. */
+bool td_unpickle_makes_bytes(const struct td_pickle_value *callable);
+
+/* Bytes, in whatever disguise, where they outlive the graph. Only what the pickle does not hold as it is goes
+ * to scratch space, and it goes there once: the value is changed to refer to it. */
+TD_CHECK tdbg_status td_unpickle_bytes(struct td_unpickle *u, struct td_pickle_value *value,
                                        const uint8_t **data, size_t *size, struct tdbg_error *error);
 
 /* A 0-d tensor of a value copied into the catalogue. */

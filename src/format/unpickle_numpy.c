@@ -75,7 +75,7 @@ static tdbg_status parse_dtype(const struct td_pickle_value *value, struct eleme
     return TDBG_OK;
 }
 
-static tdbg_status build(struct td_unpickle *u, const struct td_pickle_value *bytes,
+static tdbg_status build(struct td_unpickle *u, struct td_pickle_value *bytes,
                          const struct td_pickle_value *dtype, const struct td_shape *shape, bool fortran,
                          struct td_tensor *out, struct tdbg_error *error)
 {

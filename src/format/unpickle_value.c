@@ -2,7 +2,6 @@
 #include "format/unpickle.h"
 
 #include "base/checked.h"
-#include "base/utf8.h"
 
 #include <string.h>
 
@@ -47,18 +46,18 @@ tdbg_status td_unpickle_shape(const struct td_pickle_value *value, const char *w
     return TDBG_OK;
 }
 
-/* Number of code points, or SIZE_MAX when one is not Latin-1. */
+/* Number of code points, or SIZE_MAX when one is not Latin-1. The text is known to be UTF-8, where only code
+ * points from U+0100 on have a byte of 0xc4 or more. */
 static size_t latin1_length(const struct td_pickle_value *text)
 {
     size_t length = 0;
-    uint32_t code;
-    for (size_t at = 0; at < text->count; length++) {
-        int step = td_utf8_decode(text->text + at, text->count - at, &code);
-        if (step == 0 || code > 0xff)
-            return SIZE_MAX;
-        at += (size_t)step;
+    bool other = false;
+    for (size_t i = 0; i < text->count; i++) {
+        uint8_t byte = (uint8_t)text->text[i];
+        other |= byte >= 0xc4;
+        length += (byte & 0xc0) != 0x80;
     }
-    return length;
+    return other ? SIZE_MAX : length;
 }
 
 static tdbg_status take_memory(struct td_unpickle *u, size_t size, void **out, struct tdbg_error *error)
@@ -69,55 +68,61 @@ static tdbg_status take_memory(struct td_unpickle *u, size_t size, void **out, s
     return *out ? TDBG_OK : td_fail_nomem(error);
 }
 
-static tdbg_status spend(struct td_unpickle *u, size_t bytes, struct tdbg_error *error)
+tdbg_status td_unpickle_spend(struct td_unpickle *u, uint64_t bytes, struct tdbg_error *error)
 {
     if (bytes > u->budget)
-        return td_fail(error, TDBG_LIMIT, "the same bytes are decoded over and over");
+        return td_fail(error, TDBG_LIMIT, "the same bytes are gone through over and over");
     u->budget -= bytes;
     return TDBG_OK;
 }
 
-/* Bytes as they are: where they lie in the pickle, or, when its text had to be decoded to get at them, copied
- * to where they last. */
-static tdbg_status keep_bytes(struct td_unpickle *u, const struct td_pickle_value *value,
-                              const uint8_t **data, size_t *size, struct tdbg_error *error)
+/* Makes the value bytes that outlive the graph. */
+static void move_bytes(struct td_pickle_value *value, const void *memory, size_t size)
+{
+    value->kind = TD_PICKLE_BYTES;
+    value->text = memory;
+    value->count = size & TD_PICKLE_MAX_COUNT;
+    value->moved = 1;
+}
+
+/* Bytes as they are: where they lie in the pickle; copied when its text had to be decoded to get at them. */
+static tdbg_status keep_bytes(struct td_unpickle *u, struct td_pickle_value *value, struct tdbg_error *error)
 {
     uintptr_t begin = (uintptr_t)u->data, at = (uintptr_t)value->text;
-    *size = value->count;
-    *data = (const uint8_t *)value->text;
-    if (at >= begin && td_range_within(at - begin, value->count, u->size))
+    if (value->moved)
         return TDBG_OK;
-    void *memory;
-    TD_TRY(spend(u, value->count, error));
-    TD_TRY(take_memory(u, value->count, &memory, error));
-    if (value->count)
-        memcpy(memory, value->text, value->count);
-    *data = memory;
+    void *memory = (void *)at;
+    if (at < begin || !td_range_within(at - begin, value->count, u->size)) {
+        TD_TRY(take_memory(u, value->count, &memory, error));
+        if (value->count)
+            memcpy(memory, value->text, value->count);
+    }
+    move_bytes(value, memory, value->count);
     return TDBG_OK;
 }
 
-/* Text whose code points are bytes, as pickles before protocol 3 write them. */
-static tdbg_status decode_latin1(struct td_unpickle *u, const struct td_pickle_value *text,
-                                 const uint8_t **data, size_t *size, struct tdbg_error *error)
+/* Text whose code points are bytes. */
+static tdbg_status decode_latin1(struct td_unpickle *u, struct td_pickle_value *text,
+                                 struct tdbg_error *error)
 {
-    TD_TRY(spend(u, text->count, error));
+    TD_TRY(td_unpickle_spend(u, text->count, error));
     size_t length = latin1_length(text);
     if (length == SIZE_MAX)
         return td_fail(error, TDBG_CORRUPT, "text that is not Latin-1 where bytes belong");
     if (length == text->count)
-        return keep_bytes(u, text, data, size, error);
+        return keep_bytes(u, text, error);
     void *memory;
     TD_TRY(take_memory(u, length, &memory, error));
     uint8_t *out = memory;
-    uint32_t code = 0;
-    for (size_t at = 0; at < text->count; *out++ = (uint8_t)code)
-        at += (size_t)td_utf8_decode(text->text + at, text->count - at, &code);
-    *data = memory;
-    *size = length;
+    for (const char *at = text->text, *end = at + text->count; at < end; at++) {
+        uint8_t byte = (uint8_t)*at;
+        *out++ = byte < 0x80 ? byte : (uint8_t)(byte << 6 | ((uint8_t) * ++at & 0x3f));
+    }
+    move_bytes(text, memory, length);
     return TDBG_OK;
 }
 
-static bool makes_bytes(const struct td_pickle_value *callable)
+bool td_unpickle_makes_bytes(const struct td_pickle_value *callable)
 {
     static const char *const names[] = {"_codecs.encode", "builtins.bytes", "__builtin__.bytes",
                                         "builtins.bytearray", "__builtin__.bytearray"};
@@ -127,10 +132,10 @@ static bool makes_bytes(const struct td_pickle_value *callable)
     return false;
 }
 
-tdbg_status td_unpickle_bytes(struct td_unpickle *u, const struct td_pickle_value *value,
-                              const uint8_t **data, size_t *size, struct tdbg_error *error)
+tdbg_status td_unpickle_bytes(struct td_unpickle *u, struct td_pickle_value *value, const uint8_t **data,
+                              size_t *size, struct tdbg_error *error)
 {
-    if (value && value->kind == TD_PICKLE_OBJECT && makes_bytes(value->object->callable)) {
+    if (value && value->kind == TD_PICKLE_OBJECT && td_unpickle_makes_bytes(value->object->callable)) {
         if (value->object->args->count == 0) {
             *data = (const uint8_t *)"";
             *size = 0;
@@ -142,14 +147,16 @@ tdbg_status td_unpickle_bytes(struct td_unpickle *u, const struct td_pickle_valu
             return td_fail(error, TDBG_UNSUPPORTED, "bytes written in an encoding other than Latin-1");
         value = td_unpickle_arg(value->object, 0);
     }
-    if (value && value->kind == TD_PICKLE_STR && !value->python2)
-        return decode_latin1(u, value, data, size, error);
     if (value && value->kind == TD_PICKLE_BUFFER)
         return td_fail(error, TDBG_UNSUPPORTED, "its bytes were kept outside the pickle");
     if (!value || (value->kind != TD_PICKLE_BYTES && value->kind != TD_PICKLE_STR))
         return td_fail(error, TDBG_CORRUPT, "%s where bytes belong",
                        value ? td_pickle_kind_name(value->kind) : "nothing");
-    return keep_bytes(u, value, data, size, error);
+    bool encoded = value->kind == TD_PICKLE_STR && !value->python2;
+    TD_TRY(encoded ? decode_latin1(u, value, error) : keep_bytes(u, value, error));
+    *data = (const uint8_t *)value->text;
+    *size = value->count;
+    return TDBG_OK;
 }
 
 tdbg_status td_unpickle_scalar(struct td_unpickle *u, enum td_dtype dtype, const void *value,

@@ -15,8 +15,12 @@
 
 #include <string.h>
 
-/* Visits, and bytes decoded, that any pickle gets. */
-enum { FREE_VISITS = 1 << 16, FREE_BYTES = 1 << 16 };
+/* Visits, and bytes to go through, that any pickle gets: a fraction of a second. */
+enum { FREE_VISITS = 1 << 16, FREE_BYTES = 1 << 24 };
+
+/* Python's own values (numbers, strings) that are listed by name. A pickle with more is no dump of tensors
+ * but something like a memory snapshot; its tensors are listed all the same. */
+enum { MOST_VALUES = 1 << 17 };
 
 struct walk {
     struct td_unpickle *u;
@@ -24,6 +28,7 @@ struct walk {
     const struct td_pickle_value *above[TD_MAX_DEPTH]; /* the containers we are in */
     int depth;
     uint64_t visits; /* left */
+    uint64_t values; /* of Python, met so far */
     bool tensors_only;
     struct tdbg_error *error;
 };
@@ -85,8 +90,16 @@ static const struct td_pickle_value *class_of(const struct td_pickle_object *obj
     return callable;
 }
 
+/* Is the value here one to list? Counts it. */
+static bool is_listed(struct walk *w)
+{
+    return !w->tensors_only && w->values++ < MOST_VALUES;
+}
+
 static tdbg_status report_object(struct walk *w, const struct td_pickle_object *object)
 {
+    if (w->values++ >= MOST_VALUES)
+        return TDBG_OK;
     const struct td_pickle_value *class = class_of(object);
     const char *name = td_buffer_text(&w->path);
     if (class->kind == TD_PICKLE_GLOBAL)
@@ -101,14 +114,14 @@ static tdbg_status report_object(struct walk *w, const struct td_pickle_object *
 
 static tdbg_status report(struct walk *w, const char *what)
 {
-    if (w->tensors_only)
+    if (!is_listed(w))
         return TDBG_OK;
     return td_catalog_skip(w->u->catalog, td_buffer_text(&w->path), w->error, "%s", what);
 }
 
 static tdbg_status report_kind(struct walk *w, const struct td_pickle_value *value)
 {
-    if (w->tensors_only)
+    if (!is_listed(w))
         return TDBG_OK;
     const char *name = td_buffer_text(&w->path);
     if (value->kind == TD_PICKLE_GLOBAL)
@@ -143,7 +156,7 @@ static tdbg_status add_tensor(struct walk *w, tdbg_status status, const struct t
 
 static tdbg_status visit_scalar(struct walk *w, enum td_dtype dtype, const void *value)
 {
-    if (w->tensors_only)
+    if (!is_listed(w))
         return TDBG_OK;
     struct td_tensor tensor;
     TD_TRY(td_unpickle_scalar(w->u, dtype, value, &tensor, w->error));
@@ -369,7 +382,8 @@ static tdbg_status visit_object(struct walk *w, const struct td_pickle_object *o
     case TD_ROLE_WRAPPER:
         return object->args->count ? visit(w, object->args->items[0]) : TDBG_OK;
     case TD_ROLE_FACT:
-        return report_kind(w, object->callable);
+        return td_unpickle_makes_bytes(object->callable) ? report(w, "bytes, not a tensor")
+                                                         : report_kind(w, object->callable);
     case TD_ROLE_INSTANCE:
     case TD_ROLE_UNKNOWN:
         break;
@@ -441,6 +455,9 @@ tdbg_status td_unpickle_walk(struct td_unpickle *u, const struct td_pickle_value
     td_buffer_init(&w.path, TD_MAX_NAME);
     td_buffer_puts(&w.path, prefix);
     tdbg_status status = visit(&w, root);
+    if (status == TDBG_OK && w.values > MOST_VALUES)
+        status = td_catalog_skip(u->catalog, prefix, error, "%llu more Python values are not listed",
+                                 (unsigned long long)(w.values - MOST_VALUES));
     td_buffer_release(&w.path);
     return status;
 }

@@ -188,3 +188,11 @@ def test_every_cut_is_noticed(tdbg, tmp_path, protocol):
     for size in range(0, len(whole), 64):
         path.write_bytes(whole[:size])
         assert tdbg.run("ls", path).returncode == 2
+
+
+def test_more_values_than_anybody_reads(tdbg, tmp_path):
+    path = dump({"losses": [0.5] * 200_000, "w": np.arange(2)}, tmp_path / "a.pkl")
+    listing = tdbg.json("ls", path)
+    assert len(listing["tensors"]) == 131072 + 1
+    assert listing["tensors"][-1]["name"] == "w"
+    assert [skip["reason"] for skip in listing["skipped"]] == ["68928 more Python values are not listed"]

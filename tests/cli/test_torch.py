@@ -112,7 +112,7 @@ def test_nested_containers(tdbg, tmp_path, zipped):
     }
     skipped = {
         "big": "int beyond 64 bits", "text": "str, not a tensor",
-        "bytes": "_codecs.encode, not a tensor", "none": "None, not a tensor",
+        "bytes": "bytes, not a tensor", "none": "None, not a tensor",
         "dtype": "torch.float32, not a tensor", "device": "torch.device, not a tensor",
         "function": "collections.OrderedDict, not a tensor",
     }
