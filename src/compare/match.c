@@ -21,6 +21,10 @@ static const struct strategy {
 } strategies[] = {
     {"stage", TD_MATCH_STAGE, td_match_by_stage, false},
     {"exact", TD_MATCH_EXACT, td_match_exact, false},
+    {"fuzzy", TD_MATCH_FUZZY, td_match_fuzzy, false},
+    {"fused", TD_MATCH_FUSED, td_match_fused, false},
+    {"shape", TD_MATCH_SHAPE, td_match_by_shape, false},
+    {"regex", TD_MATCH_REGEX, td_match_regex, true},
     {"manual", TD_MATCH_MANUAL, NULL, false},
     {"program", TD_MATCH_PROGRAM, NULL, true},
     {"self", TD_MATCH_SELF, NULL, false},
@@ -28,7 +32,7 @@ static const struct strategy {
 
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
-static const char automatic[] = "stage,exact";
+static const char automatic[] = "stage,exact,fuzzy,fused,shape";
 
 const char *td_strategy_name(enum td_strategy strategy)
 {
@@ -127,7 +131,7 @@ void td_pair(struct td_matching *m, size_t a, size_t b, enum td_strategy strateg
 bool td_layers_clash(const struct td_matching *m, size_t a, size_t b)
 {
     int64_t x = m->side[TD_SIDE_A]->items[a].layer, y = m->side[TD_SIDE_B]->items[b].layer;
-    return x < 0 || y < 0 ? x != y : y != x + m->layer_offset;
+    return x >= 0 && y >= 0 && y != x + m->layer_offset;
 }
 
 static int compare_keyed(const void *x, const void *y)
@@ -268,8 +272,9 @@ static tdbg_status prepare(struct td_matching *m, struct tdbg_error *error)
             return td_fail_nomem(error);
         identify(m, which);
     }
-    /* Every pair takes one item at least that was in none before. */
-    m->pairs = td_arena_array(&m->scratch, m->side[0]->count + m->side[1]->count + 1, sizeof *m->pairs);
+    /* Every pair takes one item at least that was in none before; a person may say what he likes. */
+    size_t most = m->side[0]->count + m->side[1]->count + m->options->manual_count;
+    m->pairs = td_arena_array(&m->scratch, most + 1, sizeof *m->pairs);
     return m->pairs ? TDBG_OK : td_fail_nomem(error);
 }
 

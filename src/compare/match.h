@@ -53,14 +53,18 @@ struct td_matches {
     int64_t layer_offset; /* B's layer = A's layer + offset; 0 unless the stage strategy found one */
 };
 
+/* A pair somebody said. */
+struct td_name_pair {
+    const char *a, *b;                 /* of items, or of their first shards */
+    struct td_fusion fused_a, fused_b; /* of == 0: the whole tensor, which is in no other pair then */
+    bool by_program;
+};
+
 struct td_match_options {
-    const char *strategy;       /* NULL or "auto"; a comma-separated chain: "stage,exact,regex:FROM=>TO". A
-                                   "program:" in it has been asked by the caller and is passed over */
-    double threshold;           /* fuzzy similarity in (0, 1]; 0: the default */
-    const struct td_name_pair { /* manual pairs first, always */
-        const char *a, *b;      /* of items, or of their first shards */
-        bool by_program;
-    } * manual;
+    const char *strategy; /* NULL or "auto"; a comma-separated chain: "stage,exact,regex:FROM=>TO". A
+                             "program:" in it has been asked by the caller and is passed over */
+    double threshold;     /* fuzzy similarity in (0, 1]; 0: the default */
+    const struct td_name_pair *manual; /* first, always */
     size_t manual_count;
 };
 

@@ -19,10 +19,14 @@ static const char *first_part_name(struct td_matching *m, enum td_which which, s
     return m->side[which]->items[index].parts[0]->name;
 }
 
+/* A whole tensor is in one pair, a fused one in one for each of its parts. */
 static tdbg_status find(const struct td_matching *m, const struct names *names, enum td_which which,
-                        const char *name, size_t *out, struct tdbg_error *error)
+                        const struct td_name_pair *pair, size_t *out, struct tdbg_error *error)
 {
     static const char *const letters[] = {"A", "B"};
+    const char *name = which == TD_SIDE_A ? pair->a : pair->b;
+    bool part = (which == TD_SIDE_A ? pair->fused_a : pair->fused_b).of > 0;
+    const char *who = pair->by_program ? "the matching program" : "the list of pairs";
     const struct td_keys *keys = &names->items;
     size_t first, n = td_keys_find(keys, name, &first);
     if (n == 0) {
@@ -30,14 +34,14 @@ static tdbg_status find(const struct td_matching *m, const struct names *names, 
         n = td_keys_find(keys, name, &first);
     }
     if (n == 0)
-        return td_fail(error, TDBG_NOTFOUND, "pair of '%s': no such tensor in %s", name, letters[which]);
+        return td_fail(error, TDBG_NOTFOUND, "%s names '%s', which is not in %s", who, name, letters[which]);
     for (size_t i = first; i < first + n; i++) {
-        if (m->paired[which][keys->list[i].index])
+        if (m->paired[which][keys->list[i].index] && !part)
             continue;
         *out = keys->list[i].index;
         return TDBG_OK;
     }
-    return td_fail(error, TDBG_MISUSE, "'%s' of %s is in more than one pair", name, letters[which]);
+    return td_fail(error, TDBG_MISUSE, "%s has '%s' of %s in more than one pair", who, name, letters[which]);
 }
 
 tdbg_status td_match_manual(struct td_matching *m, const char *argument, struct tdbg_error *error)
@@ -53,9 +57,11 @@ tdbg_status td_match_manual(struct td_matching *m, const char *argument, struct 
     for (size_t i = 0; i < m->options->manual_count; i++) {
         const struct td_name_pair *pair = &m->options->manual[i];
         size_t a = 0, b = 0;
-        TD_TRY(find(m, &names[TD_SIDE_A], TD_SIDE_A, pair->a, &a, error));
-        TD_TRY(find(m, &names[TD_SIDE_B], TD_SIDE_B, pair->b, &b, error));
+        TD_TRY(find(m, &names[TD_SIDE_A], TD_SIDE_A, pair, &a, error));
+        TD_TRY(find(m, &names[TD_SIDE_B], TD_SIDE_B, pair, &b, error));
         td_pair(m, a, b, pair->by_program ? TD_MATCH_PROGRAM : TD_MATCH_MANUAL);
+        m->pairs[m->count - 1].fused_a = pair->fused_a;
+        m->pairs[m->count - 1].fused_b = pair->fused_b;
     }
     return TDBG_OK;
 }

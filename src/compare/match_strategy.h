@@ -12,7 +12,7 @@ struct td_matching {
     bool *paired[2];                 /* one for each item */
     struct td_identity *identity[2]; /* likewise */
     size_t common_folder[2];         /* length of the folders every name of the side begins with */
-    struct td_match *pairs;          /* room for every item of both sides */
+    struct td_match *pairs;          /* room for every item of both sides, and for what a person said */
     size_t count;
     int64_t layer_offset;
     double threshold;
@@ -28,7 +28,7 @@ td_strategy_run td_match_manual, td_match_by_stage, td_match_exact, td_match_fuz
 
 void td_pair(struct td_matching *m, size_t a, size_t b, enum td_strategy strategy);
 
-/* Both names have a layer, and it is another one; only one of them has. */
+/* Both names have a layer, and not the same. */
 bool td_layers_clash(const struct td_matching *m, size_t a, size_t b);
 
 /* An unpaired item under the name it is looked for by. */
