@@ -98,13 +98,7 @@ static tdbg_status run_chain(struct td_matching *m, const char *chain, struct td
     struct td_match_entry entry;
     while (td_match_chain_next(&chain, &entry)) {
         if (entry.name_length == 4 && strncmp(entry.name, "auto", 4) == 0 && !entry.argument) {
-            const char *rest = automatic;
-            struct td_match_entry part;
-            while (td_match_chain_next(&rest, &part)) {
-                const struct strategy *strategy = NULL;
-                TD_TRY(find_strategy(&part, &strategy, error));
-                TD_TRY(strategy->run(m, NULL, error));
-            }
+            TD_TRY(run_chain(m, automatic, error)); /* which has no auto in it */
             continue;
         }
         const struct strategy *strategy = NULL;
@@ -186,7 +180,8 @@ const char *td_bare_name(struct td_matching *m, enum td_which which, size_t inde
 
 /* --- the result ---------------------------------------------------------------------------------------- */
 
-/* Where a pair goes: with its tensor of A; one that is only in B after the pair of its predecessor in B. */
+/* Where a pair goes: with its tensor of A. One that is only in B goes after the pair of its predecessor in B,
+ * and not before the earlier layers and stages of A. */
 struct position {
     size_t anchor; /* 0: before everything in A */
     bool only_b;
@@ -204,16 +199,66 @@ static int compare_positions(const void *x, const void *y)
     return (a->within > b->within) - (a->within < b->within);
 }
 
-/* anchors[i]: where the item of B with order i has its partner in A, or the last one before it that has. */
-static void find_anchors(const struct td_matching *m, size_t *anchors)
+/* Whether item `x` of A runs before item `y` of B. */
+static bool runs_before(const struct td_matching *m, const struct td_item *x, const struct td_item *y)
 {
+    int64_t layer = y->layer - m->layer_offset;
+    return x->layer != layer ? x->layer < layer : x->stage_rank < y->stage_rank;
+}
+
+/* The layered items of one side in the order of execution; 0 when several stacks count their layers anew. */
+static size_t layered_items(const struct td_side *side, const struct td_item **by_order)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < side->count; i++)
+        by_order[side->items[i].order] = &side->items[i];
+    for (size_t i = 0; i < side->count; i++) {
+        if (by_order[i]->layer < 0)
+            continue;
+        if (count > 0 && by_order[i]->layer < by_order[count - 1]->layer)
+            return 0;
+        by_order[count++] = by_order[i];
+    }
+    return count;
+}
+
+static size_t place_in_a(const struct td_matching *m, const struct td_item *const *layered, size_t count,
+                         const struct td_item *item)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (runs_before(m, layered[middle], item))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? layered[low - 1]->order + 1 : 0;
+}
+
+/* anchors[i]: behind how many items of A the item of B with order i goes. */
+static tdbg_status find_anchors(struct td_matching *m, size_t *anchors, struct tdbg_error *error)
+{
+    const struct td_side *a = m->side[TD_SIDE_A], *b = m->side[TD_SIDE_B];
+    const struct td_item **layered = td_arena_array(&m->scratch, a->count + 1, sizeof(*layered));
+    const struct td_item **in_b = td_arena_array(&m->scratch, b->count + 1, sizeof(*in_b));
+    if (!layered || !in_b)
+        return td_fail_nomem(error);
+    size_t count = layered_items(a, layered), last = m->count ? 0 : a->count;
+    for (size_t i = 0; i < b->count; i++)
+        in_b[b->items[i].order] = &b->items[i];
     for (size_t i = 0; i < m->count; i++) {
         size_t *anchor = &anchors[m->pairs[i].b->order], place = m->pairs[i].a->order + 1;
         *anchor = place > *anchor ? place : *anchor;
     }
-    for (size_t i = 1; i < m->side[TD_SIDE_B]->count; i++)
-        if (anchors[i] == 0)
-            anchors[i] = anchors[i - 1];
+    for (size_t i = 0; i < b->count; i++) {
+        if (anchors[i] == 0) {
+            size_t place = in_b[i]->layer >= 0 ? place_in_a(m, layered, count, in_b[i]) : 0;
+            anchors[i] = place > last ? place : last;
+        }
+        last = anchors[i];
+    }
+    return TDBG_OK;
 }
 
 static tdbg_status collect(struct td_matching *m, struct td_matches *out, struct tdbg_error *error)
@@ -224,7 +269,7 @@ static tdbg_status collect(struct td_matching *m, struct td_matches *out, struct
     size_t *anchors = td_arena_array(&m->scratch, b->count + 1, sizeof *anchors);
     if (!list || !anchors)
         return td_fail_nomem(error);
-    find_anchors(m, anchors);
+    TD_TRY(find_anchors(m, anchors, error));
     for (size_t i = 0; i < m->count; i++)
         list[count++] = (struct position){m->pairs[i].a->order + 1, false, (size_t)m->pairs[i].fused_a.index,
                                           m->pairs[i]};
@@ -264,7 +309,7 @@ static void identify(struct td_matching *m, enum td_which which)
 
 static tdbg_status prepare(struct td_matching *m, struct tdbg_error *error)
 {
-    for (int which = 0; which < 2; which++) {
+    for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++) {
         size_t count = m->side[which]->count + 1;
         m->paired[which] = td_arena_array(&m->scratch, count, sizeof *m->paired[which]);
         m->identity[which] = td_arena_array(&m->scratch, count, sizeof *m->identity[which]);

@@ -76,7 +76,7 @@ static tdbg_status pair_equal(struct td_matching *m, td_key_of *key, bool unique
 tdbg_status td_match_exact(struct td_matching *m, const char *argument, struct tdbg_error *error)
 {
     (void)argument;
-    for (int which = 0; which < 2; which++)
+    for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++)
         m->common_folder[which] = common_folder(m->side[which]);
     TD_TRY(pair_equal(m, full_name, false, error));
     TD_TRY(pair_equal(m, relative_name, true, error));

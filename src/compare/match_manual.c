@@ -50,7 +50,7 @@ tdbg_status td_match_manual(struct td_matching *m, const char *argument, struct 
     struct names names[2];
     if (m->options->manual_count == 0)
         return TDBG_OK;
-    for (int which = 0; which < 2; which++) {
+    for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++) {
         TD_TRY(td_keys_init(&names[which].items, m, which, item_name, error));
         TD_TRY(td_keys_init(&names[which].first_parts, m, which, first_part_name, error));
     }

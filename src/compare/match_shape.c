@@ -120,7 +120,7 @@ static void take_sample(const struct td_matching *m, enum td_which which, struct
         s->quantile[q] = values[q * (n - 1) / (QUANTILES - 1)];
 }
 
-/* Of the quantiles, relative to their spread (to their size where all are alike). */
+/* Of the quantiles, relative to their spread (to their size where all are alike). Zeros are like nothing. */
 static double distance(const struct shaped *a, const struct shaped *b)
 {
     if (!a->sampled || !b->sampled)
@@ -133,8 +133,6 @@ static double distance(const struct shaped *a, const struct shaped *b)
         apart += d * d;
         spread += s * s;
     }
-    if (apart == 0)
-        return 0;
     if (spread == 0)
         spread = QUANTILES * mean * mean;
     return spread > 0 ? sqrt(apart / spread) : INFINITY;

@@ -257,6 +257,27 @@ def archive_seeds(folder):
     zip_seeds(folder)
 
 
+@seeds("match")
+def match_seeds(folder):
+    """Names of both sides, as fuzz_match.c reads them."""
+    layers = range(2)
+    dumps = [f"{n}_{stage}.pth" for n in layers for stage in ("query", "key", "value", "post_mlp")]
+    ranks = [f"rank{r}/{name}" for r in range(2) for name in dumps]
+    counted = [f"model-0000{i + 1}-of-00002.safetensors:{key}" for i in range(2) for key in (f"layers.{i}.w", "norm")]
+    hugging_face = [f"model.layers.{n}.{m}.weight" for n in layers for m in ("self_attn.q_proj", "mlp.gate_up_proj")]
+    gguf = [f"blk.{n}.{m}.weight" for n in layers for m in ("attn_q", "ffn_gate", "ffn_up")] + ["token_embd.weight"]
+    fused = [f"{n + 3}_qkv.npy" for n in layers]
+    for name, chain, a, b in (
+        ("stages", "auto", dumps, [d.replace("pth", "npy") for d in dumps]),
+        ("ranks", "auto", ranks, dumps),
+        ("counted", "exact,fuzzy", counted, ["layers.0.w", "layers.1.w", "norm"]),
+        ("families", "auto", hugging_face, gguf),
+        ("fused", "stage,fused,shape", dumps, fused),
+        ("rule", r"regex:blk\.(\d{1,2})\.attn_q=>model.layers.\1.self_attn.q_proj,auto", gguf, hugging_face),
+    ):
+        (folder / name).write_text("\n".join([chain, *a, "", *b]))
+
+
 def main(out):
     for target, writers in WRITERS.items():
         folder = out / target
