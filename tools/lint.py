@@ -19,8 +19,9 @@ LEVELS = {
     "tensor": 1, "io": 1, "pickle": 1,
     "format": 2, "kernel": 2,
     "compare": 3, "analyse": 3, "graph": 3, "record": 3,
-    "session": 4, "store": 4, "report": 4,
-    "serve": 5, "cli": 5,
+    "session": 4,
+    "store": 5, "report": 5,
+    "serve": 6, "cli": 6,
 }
 # Folders with a face of their own, where printing is the job.
 PROGRAMS = {"cli"}
