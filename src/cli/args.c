@@ -45,6 +45,18 @@ static bool set_count(int64_t *out, const struct option *o, const char *text, ch
     return true;
 }
 
+static bool set_real(double *out, const struct option *o, const char *text, char *message, size_t size)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0) || value > 1e300) {
+        snprintf(message, size, "--%s takes a number of 0 or more, not '%s'", o->name, text);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
 static bool set(struct match m, const char *text, char *message, size_t size)
 {
     void *at = m.values + m.option->offset;
@@ -57,6 +69,8 @@ static bool set(struct match m, const char *text, char *message, size_t size)
         return true;
     case OPTION_COUNT:
         return set_count(at, m.option, text, message, size);
+    case OPTION_REAL:
+        return set_real(at, m.option, text, message, size);
     }
     return false;
 }

@@ -9,6 +9,7 @@ enum option_kind {
     OPTION_FLAG,  /* bool */
     OPTION_TEXT,  /* const char * */
     OPTION_COUNT, /* int64_t, 0 or more */
+    OPTION_REAL,  /* double, 0 or more */
 };
 
 /* One row of a command's table; a row without a name ends it. `offset` is the place in the command's struct

@@ -1,47 +1,141 @@
 /* cmd_diff.c: `tdbg diff`: where two runs part first, by how much, and what kind of mistake it looks like. */
 #include "cli/cli.h"
 
-#include "report/diff_json.h"
+#include "cli/diff_files.h"
+#include "cli/diff_text.h"
+#include "cli/progress.h"
+#include "session/diff_setup.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct diff_values {
-    const char *match, *policy, *reference, *layout;
-    int64_t top;
+    struct td_diff_setup setup;
+    struct diff_files files;
+    const char *only;
 };
+
+/* --- which pairs to show ---------------------------------------------------------------------------------
+ */
+
+static bool is_identical(const struct td_pair *p)
+{
+    return p->ruling.verdict == TD_IDENTICAL;
+}
+
+static bool is_within(const struct td_pair *p)
+{
+    return p->ruling.verdict == TD_WITHIN;
+}
+
+static bool is_diverged(const struct td_pair *p)
+{
+    return p->ruling.verdict == TD_DIVERGED;
+}
+
+static bool is_error(const struct td_pair *p)
+{
+    return p->ruling.verdict == TD_ERROR;
+}
+
+static bool is_unmatched(const struct td_pair *p)
+{
+    return p->ruling.verdict == TD_ONLY_A || p->ruling.verdict == TD_ONLY_B;
+}
+
+static bool is_born(const struct td_pair *p)
+{
+    return p->origin == TD_BORN;
+}
+
+static bool find_filter(const char *name, td_pair_filter **out)
+{
+    static const struct {
+        const char *name;
+        td_pair_filter *filter;
+    } filters[] = {{"identical", is_identical}, {"within", is_within},       {"diverged", is_diverged},
+                   {"errors", is_error},        {"unmatched", is_unmatched}, {"born", is_born}};
+    *out = NULL;
+    for (size_t i = 0; name && i < sizeof filters / sizeof *filters; i++)
+        if (strcmp(filters[i].name, name) == 0)
+            *out = filters[i].filter;
+    return !name || *out;
+}
+
+/* --- the command ------------------------------------------------------------------------------------------
+ */
+
+static int print(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
+{
+    if (!cli->json)
+        return diff_text(cli, diff, filter) ? EXIT_FINE : EXIT_TROUBLE;
+    struct td_json json;
+    td_json_to_file(&json, stdout);
+    td_diff_json(&json, diff, filter);
+    td_json_newline(&json);
+    return td_json_finish(&json) ? EXIT_FINE : EXIT_TROUBLE;
+}
+
+static int compare(struct cli *cli, const struct diff_values *values, char **paths, td_pair_filter *filter)
+{
+    struct td_pool *pool = cli_pool(cli);
+    struct td_diff *diff = NULL;
+    struct tdbg_error error;
+    if (!pool)
+        return EXIT_TROUBLE;
+    struct progress *progress = progress_start(cli, "comparing", 0);
+    tdbg_status done = td_diff_run(&diff, paths[0], paths[1], &values->setup, pool, cli->job, &error);
+    progress_stop(&progress);
+    if (done != TDBG_OK)
+        return cli_fail(cli, NULL, &error);
+    int status = print(cli, diff, filter);
+    if (status == EXIT_FINE)
+        status = diff_files_write(cli, diff, &values->files);
+    if (status == EXIT_FINE)
+        status = diff->first ? EXIT_FINDINGS : diff->summary.errors ? EXIT_TROUBLE : EXIT_FINE;
+    td_diff_close(&diff);
+    return status;
+}
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-    struct diff_values values = {.top = 5};
+    struct diff_values values = {.setup = TD_DIFF_SETUP};
     struct args args;
+    td_pair_filter *filter;
     int status;
     if (!cli_parse(cli, &cmd_diff, argc, argv, &values, &args, &status))
         return status;
     if (args.count != 2)
         return cli_fail_usage(&cmd_diff, "two PATHs are compared, %d given", args.count);
-    struct td_pool *pool = cli_pool(cli);
-    if (!pool)
-        return EXIT_TROUBLE;
-    struct td_diff_options options = {.match = {.strategy = values.match},
-                                      .reference = values.reference,
-                                      .layout = values.layout,
-                                      .top = (int)values.top};
-    struct td_diff *diff;
-    struct tdbg_error error;
-    if (td_diff_open(&diff, args.operands[0], args.operands[1], &options, pool, cli->job, &error) != TDBG_OK)
-        return cli_fail(NULL, &error);
-    struct td_json json;
-    td_json_to_file(&json, stdout);
-    td_diff_json(&json, diff, NULL);
-    td_json_newline(&json);
-    status = !td_json_finish(&json) ? EXIT_TROUBLE : diff->first ? EXIT_FINDINGS : EXIT_FINE;
-    td_diff_close(&diff);
-    return status;
+    if (!find_filter(values.only, &filter))
+        return cli_fail_usage(&cmd_diff,
+                              "--only takes identical, within, diverged, errors, unmatched or born, not '%s'",
+                              values.only);
+    return compare(cli, &values, args.operands, filter);
 }
 
+#define SETUP(field) offsetof(struct diff_values, setup.field)
+#define FILES(field) offsetof(struct diff_values, files.field)
+
 static const struct option options[] = {
-    {"match", 0, OPTION_TEXT, offsetof(struct diff_values, match), "STRATEGY", "how to pair"},
+    {"match", 0, OPTION_TEXT, SETUP(match), "S",
+     "how tensors are paired: auto, stage, exact, fuzzy, shape, regex:FROM=>TO, program:CMD, or a chain of "
+     "them with commas"},
+    {"threshold", 0, OPTION_REAL, SETUP(threshold), "X", "similarity that fuzzy names need, 0 to 1"},
+    {"pairs", 0, OPTION_TEXT, SETUP(pairs), "FILE", "pairs by hand, from a JSON file; they come first"},
+    {"save-pairs", 0, OPTION_TEXT, FILES(pairs), "FILE",
+     "write the pairs that were found, to edit and use again"},
+    {"policy", 0, OPTION_TEXT, SETUP(policy), "P", "noise (follows types and depth) or strict (per type)"},
+    {"rtol", 0, OPTION_REAL, SETUP(rtol), "X", "relative tolerance for every element"},
+    {"atol", 0, OPTION_REAL, SETUP(atol), "X", "absolute tolerance for every element"},
+    {"reference", 0, OPTION_TEXT, SETUP(reference), "R",
+     "a third, more precise run: B may be 3 times as far from it as A"},
+    {"layout", 0, OPTION_TEXT, SETUP(layout), "EXPR", "B's axes by hand: 'b h t d -> t h d'"},
+    {"top", 0, OPTION_COUNT, SETUP(top), "K", "worst elements to list of each diverged pair"},
+    {"only", 0, OPTION_TEXT, offsetof(struct diff_values, only), "V",
+     "list only pairs that are: identical, within, diverged, errors, unmatched, born"},
+    {"junit", 0, OPTION_TEXT, FILES(junit), "FILE", "write a JUnit report for CI"},
+    {"csv", 0, OPTION_TEXT, FILES(csv), "FILE", "write one row per pair"},
     {0},
 };
 
@@ -49,7 +143,19 @@ const struct command cmd_diff = {
     .name = "diff",
     .summary = "Compare two dumps: where they part first, by how much, and why.",
     .usage = "A B",
-    .help = "",
+    .help = "A and B are files, folders or archives, of any formats and types. Tensors are paired by name,\n"
+            "lined up by their values (transposed axes, head order, shards of several ranks), and\n"
+            "judged: rounding that the types and the depth explain is no divergence. The first\n"
+            "divergence in execution order is diagnosed.\n"
+            "\n"
+            "Exit status: 0 they agree, 1 they differ, 2 something could not be read or compared.\n"
+            "\n"
+            "Examples:\n"
+            "  tdbg diff dumps/hf dumps/ours\n"
+            "  tdbg diff hf.tar.gz ours.zip --only diverged --csv pairs.csv\n"
+            "  tdbg diff model.safetensors model.gguf --policy strict\n"
+            "  tdbg diff a b --match 'regex:blk\\.(\\d+)\\.attn_q=>layers.\\1.q_proj'\n"
+            "  tdbg diff bf16 ours --reference fp32\n",
     .options = options,
     .run = run,
 };

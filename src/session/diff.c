@@ -10,16 +10,22 @@
 #include "compare/doctor.h"
 #include "compare/flow.h"
 #include "compare/layout_text.h"
+#include "session/match_program.h"
 #include "session/reference.h"
 #include "session/side.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* From here on a pair is worth splitting over the threads: a few chunks of the kernels for each. */
 static const int64_t LARGE = INT64_C(1) << 21;
+
+/* A stage passes an error on; a softmax or a sum that cancels enlarges it a few times. Beyond that, the stage
+ * adds one of its own. */
+static const double AMPLIFICATION = 4;
 
 /* How many divergences get a diagnosis: the first is the one that matters, a few more born elsewhere help. */
 enum { MAX_DIAGNOSES = 8 };
@@ -72,6 +78,30 @@ static void survey(struct diff_run *run)
                 run->layers = item->layer + 1;
         }
     run->tokens = find_tokens(&run->diff->side_a);
+}
+
+/* The user's pairs come first, then what his program answers, then the strategies. */
+static tdbg_status pair_up(struct diff_run *run, struct tdbg_error *error)
+{
+    struct td_diff *diff = run->diff;
+    struct td_match_options options = run->options->match;
+    struct td_pairs answered = {0};
+    TD_TRY(td_match_chain_program(&answered, options.strategy, &diff->side_a, &diff->side_b, error));
+    size_t given = options.manual_count, total = given + answered.count;
+    struct td_name_pair *all = calloc(total + 1, sizeof *all);
+    tdbg_status status = all ? TDBG_OK : td_fail_nomem(error);
+    if (status == TDBG_OK) {
+        if (given)
+            memcpy(all, options.manual, given * sizeof *all);
+        if (answered.count)
+            memcpy(all + given, answered.list, answered.count * sizeof *all);
+        options.manual = all;
+        options.manual_count = total;
+        status = td_match_sides(&diff->matches, &diff->side_a, &diff->side_b, &options, error);
+    }
+    free(all);
+    td_pairs_release(&answered);
+    return status;
 }
 
 static tdbg_status lay_out_pairs(struct diff_run *run, struct tdbg_error *error)
@@ -257,16 +287,28 @@ static void repair_stored(struct diff_run *run)
     }
 }
 
+/* The largest error among the diverged tensors that feed this one; 0 when none does. */
+static double error_fed(const struct td_diff *diff, const struct td_pair *p)
+{
+    double largest = 0;
+    for (size_t j = 0; j < diff->count; j++) {
+        const struct td_pair *q = &diff->pairs[j];
+        if (q == p || q->ruling.verdict != TD_DIVERGED || !td_feeds(q->a, p->a))
+            continue;
+        bool lost = q->metrics.nan_a + q->metrics.nan_b + q->metrics.inf_a + q->metrics.inf_b > 0;
+        largest = fmax(largest, lost || !isfinite(q->metrics.rel_l2) ? INFINITY : q->metrics.rel_l2);
+    }
+    return largest;
+}
+
 static void find_origins(struct td_diff *diff)
 {
     for (size_t i = 0; i < diff->count; i++) {
         struct td_pair *p = &diff->pairs[i];
         if (p->ruling.verdict != TD_DIVERGED)
             continue;
-        p->origin = TD_BORN;
-        for (size_t j = 0; j < diff->count && p->origin == TD_BORN; j++)
-            if (diff->pairs[j].ruling.verdict == TD_DIVERGED && td_feeds(diff->pairs[j].a, p->a))
-                p->origin = TD_INHERITED;
+        double fed = error_fed(diff, p);
+        p->origin = fed > 0 && p->metrics.rel_l2 <= AMPLIFICATION * fed ? TD_INHERITED : TD_BORN;
         if (!diff->first)
             diff->first = p;
     }
@@ -316,7 +358,7 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
     TD_TRY(td_side_of_input(&diff->side_a, diff->a, error));
     TD_TRY(td_side_of_input(&diff->side_b, diff->b, error));
     survey(run);
-    TD_TRY(td_match_sides(&diff->matches, &diff->side_a, &diff->side_b, &run->options->match, error));
+    TD_TRY(pair_up(run, error));
     TD_TRY(td_align(&run->alignments, &diff->matches, &run->heads, run->pool, run->job, error));
     TD_TRY(td_references_open(&run->references, run->options->reference, &diff->side_a, &diff->side_b,
                               &run->heads, run->pool, run->job, error));

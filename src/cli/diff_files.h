@@ -1,0 +1,15 @@
+/* diff_files.h: the reports of a comparison that go to files. */
+#ifndef TD_CLI_DIFF_FILES_H
+#define TD_CLI_DIFF_FILES_H
+
+#include "cli/cli.h"
+#include "session/diff.h"
+
+struct diff_files {
+    const char *junit, *csv, *pairs; /* NULL: not wanted */
+};
+
+/* Each file is written whole or not at all. An exit status. */
+int diff_files_write(struct cli *cli, const struct td_diff *diff, const struct diff_files *files);
+
+#endif

@@ -1,0 +1,189 @@
+/* diff_text.c: see diff_text.h. Summary, error by layer, the pairs that matter, the doctor's notes, and a
+ * closing paragraph. */
+#include "cli/diff_text.h"
+
+#include "cli/diff_chart.h"
+#include "cli/table.h"
+#include "cli/text.h"
+#include "report/diff_words.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows shown without -v; the first divergence and what follows at once are among them. */
+enum { ROWS = 20 };
+
+static void print_side(const struct cli *cli, char letter, const struct td_input *input)
+{
+    size_t n = td_input_count(input);
+    printf("%s%c%s  %s  %s(%zu %s)%s\n", term_style(&cli->out, STYLE_BOLD), letter,
+           term_style(&cli->out, STYLE_PLAIN), td_input_path(input), term_style(&cli->out, STYLE_DIM), n,
+           n == 1 ? "tensor" : "tensors", term_style(&cli->out, STYLE_PLAIN));
+}
+
+/* Words of a paragraph, wrapped. */
+static void print_wrapped(const struct cli *cli, const char *text, int indent)
+{
+    int width = cli->out.width && cli->out.width < 100 ? cli->out.width : 100, at = 0;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        char word[512];
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        int columns = (int)term_columns(word);
+        if (at > 0 && at + 1 + columns > width) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        } else if (at > 0) {
+            putchar(' ');
+            at++;
+        }
+        fputs(word, stdout);
+        at += columns;
+        text += length;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static enum style verdict_style(const struct td_pair *p)
+{
+    switch (p->ruling.verdict) {
+    case TD_DIVERGED:
+        return STYLE_RED;
+    case TD_ERROR:
+        return STYLE_YELLOW;
+    case TD_IDENTICAL:
+    case TD_WITHIN:
+        return STYLE_GREEN;
+    default:
+        return STYLE_DIM;
+    }
+}
+
+static void add_row(struct table *table, const struct td_diff *diff, const struct td_pair *p)
+{
+    char shape[SHAPE_TEXT];
+    const struct td_item *item = p->a ? p->a : p->b;
+    bool measured = td_pair_measured(p);
+    table_cell_styled(table, STYLE_BOLD, p == diff->first ? ">" : "");
+    if (p->layer >= 0)
+        table_cellf(table, "%lld", (long long)p->layer);
+    else
+        table_cell(table, "");
+    table_cell(table, p->layer >= 0 ? p->stage : p->name);
+    table_cell(table, text_shape(shape, measured ? &p->layout.shape : &item->parts[0]->shape));
+    if (measured) {
+        table_cellf(table, "%.3g", p->metrics.rel_l2);
+        if (p->ruling.floor > 0)
+            table_cellf(table, "%.2g", p->ruling.floor);
+        else
+            table_cell(table, "");
+        table_cellf(table, "%.3g", p->metrics.max_abs);
+        table_cellf(table, "%.4f", p->metrics.cosine);
+    } else {
+        for (int i = 0; i < 4; i++)
+            table_cell(table, "");
+    }
+    table_cell_styled(table, verdict_style(p), td_verdict_name(p->ruling.verdict));
+    const char *why = p->diagnosis                    ? td_mistake_name(p->diagnosis->list[0].kind)
+                      : p->origin == TD_INHERITED     ? "inherited"
+                      : p->ruling.verdict == TD_ERROR ? p->ruling.reason
+                                                      : "";
+    table_cell(table, why);
+}
+
+static bool matters(const struct td_pair *p)
+{
+    return p->ruling.verdict == TD_DIVERGED || p->ruling.verdict == TD_ERROR;
+}
+
+static bool print_pairs(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
+{
+    static const struct column columns[] = {
+        {.title = ""},
+        {.title = "layer", .right = true},
+        {.title = "stage", .elastic = true},
+        {.title = "shape", .drop = 3},
+        {.title = "rel error", .right = true},
+        {.title = "floor", .right = true, .drop = 2},
+        {.title = "max abs", .right = true, .drop = 4},
+        {.title = "cosine", .right = true, .drop = 5},
+        {.title = "verdict"},
+        {.title = "why", .drop = 1},
+    };
+    struct table table;
+    size_t shown = 0, left = 0;
+    bool layered = false;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < diff->count; i++) {
+        const struct td_pair *p = &diff->pairs[i];
+        if (filter ? !filter(p) : !cli->verbose && !matters(p))
+            continue;
+        if (!cli->verbose && shown == ROWS) {
+            left++;
+            continue;
+        }
+        layered = layered || p->layer >= 0;
+        add_row(&table, diff, p);
+        shown++;
+    }
+    bool ok = true;
+    if (shown) {
+        putchar('\n');
+        ok = table_print(&table, &cli->out, layered ? 0 : 1u << 1);
+        if (left)
+            printf("%sand %zu more; -v shows all%s\n", term_style(&cli->out, STYLE_DIM), left,
+                   term_style(&cli->out, STYLE_PLAIN));
+    }
+    table_release(&table);
+    return ok;
+}
+
+/* Tensors without a partner, by name, a few of each side. */
+static void print_unpaired(const struct cli *cli, const struct td_diff *diff)
+{
+    enum { NAMES = 5 };
+    for (int side = 0; side < 2; side++) {
+        enum td_verdict verdict = side ? TD_ONLY_B : TD_ONLY_A;
+        size_t total = side ? diff->summary.only_b : diff->summary.only_a, shown = 0;
+        if (total == 0 || cli->verbose)
+            continue;
+        printf("\nonly in %c:", side ? 'B' : 'A');
+        for (size_t i = 0; i < diff->count && shown < NAMES; i++)
+            if (diff->pairs[i].ruling.verdict == verdict)
+                printf("%s %s", shown++ ? "," : "", diff->pairs[i].name);
+        if (total > shown)
+            printf(" and %zu more", total - shown);
+        putchar('\n');
+    }
+}
+
+static void print_text(const struct cli *cli, void (*say)(struct td_buffer *, const struct td_diff *),
+                       const struct td_diff *diff)
+{
+    struct td_buffer text;
+    td_buffer_init(&text, 1 << 16);
+    say(&text, diff);
+    print_wrapped(cli, td_buffer_text(&text), 0);
+    td_buffer_release(&text);
+}
+
+bool diff_text(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
+{
+    if (!cli->quiet) {
+        print_side(cli, 'A', diff->a);
+        print_side(cli, 'B', diff->b);
+        print_text(cli, td_diff_summarise, diff);
+        diff_chart(cli, diff);
+        if (!print_pairs(cli, diff, filter))
+            return false;
+        print_unpaired(cli, diff);
+        for (size_t i = 0; i < diff->note_count; i++) {
+            putchar('\n');
+            print_wrapped(cli, diff->notes[i], 0);
+        }
+        putchar('\n');
+    }
+    print_text(cli, td_diff_conclude, diff);
+    return true;
+}

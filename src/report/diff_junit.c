@@ -1,0 +1,54 @@
+/* diff_junit.c: see diff_junit.h. Diverged pairs are failures, pairs that could not be compared are errors,
+ * tensors without a partner are skipped. */
+#include "report/diff_junit.h"
+
+#include "report/diff_words.h"
+#include "report/markup.h"
+
+static void put_case(FILE *out, const struct td_pair *p)
+{
+    char class[32] = "tensors";
+    if (p->layer >= 0)
+        snprintf(class, sizeof class, "layer %lld", (long long)p->layer);
+    fputs("  <testcase classname=\"", out);
+    td_markup_text(out, class);
+    fputs("\" name=\"", out);
+    td_markup_text(out, p->stage);
+    fputs("\">", out);
+    static const char *const elements[] = {
+        [TD_DIVERGED] = "failure", [TD_ERROR] = "error", [TD_ONLY_A] = "skipped", [TD_ONLY_B] = "skipped"};
+    const char *element = elements[p->ruling.verdict];
+    if (element) {
+        fprintf(out, "<%s message=\"", element);
+        td_markup_text(out, p->ruling.reason);
+        fputs("\">", out);
+        for (int i = 0; p->diagnosis && i < p->diagnosis->count; i++) {
+            const struct td_finding *f = &p->diagnosis->list[i];
+            fprintf(out, "%s (%.2f): ", td_mistake_name(f->kind), f->confidence);
+            td_markup_text(out, f->detail);
+            putc('\n', out);
+        }
+        fprintf(out, "</%s>", element);
+    }
+    fputs("</testcase>\n", out);
+}
+
+void td_diff_junit(FILE *out, const struct td_diff *diff)
+{
+    const struct td_summary *s = &diff->summary;
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"tdbg diff ", out);
+    td_markup_text(out, td_input_path(diff->a));
+    putc(' ', out);
+    td_markup_text(out, td_input_path(diff->b));
+    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", diff->count,
+            s->diverged, s->errors, s->only_a + s->only_b);
+    for (size_t i = 0; i < diff->count; i++)
+        put_case(out, &diff->pairs[i]);
+    struct td_buffer text;
+    td_buffer_init(&text, 1 << 16);
+    td_diff_conclude(&text, diff);
+    fputs("  <system-out>", out);
+    td_markup_text(out, td_buffer_text(&text));
+    fputs("</system-out>\n</testsuite>\n</testsuites>\n", out);
+    td_buffer_release(&text);
+}

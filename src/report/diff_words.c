@@ -1,0 +1,142 @@
+/* diff_words.c: see diff_words.h. */
+#include "report/diff_words.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *const advice[TD_KINDS_OF_MISTAKE] = {
+    [TD_IS_NAN] = "look for an overflow, a division by zero or a fully masked row just before it",
+    [TD_IS_INF] = "look for a value beyond the type's range, or a log or division of zero",
+    [TD_IS_SIGN] = "look for a swapped subtraction or a negated weight",
+    [TD_IS_SCALE] = "look for a factor applied twice, left out, or folded into the weights",
+    [TD_IS_STALE] = "look at how the buffer of this layer is filled and reused",
+    [TD_IS_SWAP] = "look at the order in which the tensors are unpacked or passed",
+    [TD_IS_SHIFT] = "look at position offsets, padding and the start of the sequence",
+    [TD_IS_TRANSPOSE] =
+        "look for a reshape where a transpose belongs, or a weight stored the other way round",
+    [TD_IS_ROPE] = "look at the rotary embedding: pairing of channels, positions, base frequency",
+    [TD_IS_PERMUTATION] = "look at the order of heads or channels when weights are split or merged",
+    [TD_IS_MASK] = "look at the attention mask: its diagonal, window and broadcast",
+    [TD_IS_ZEROED] = "look for positions that were never computed or were masked out",
+    [TD_IS_CLAMP] = "look for a saturating type or a clip left in",
+    [TD_IS_PRECISION] = "look for a step computed in a coarser type than it should be",
+    [TD_IS_BIAS] = "look for a bias left out, added twice, or of another layer",
+    [TD_IS_CHANNEL_SCALE] = "look at the norm's weight and at per-channel scales",
+    [TD_IS_PARTIAL] = "look at what sets those positions apart: a shard, a tail block, padding",
+};
+
+const char *td_mistake_advice(enum td_kind_of_mistake kind)
+{
+    return advice[kind];
+}
+
+void td_pair_place(char *out, size_t size, const struct td_pair *pair)
+{
+    if (pair->layer >= 0)
+        snprintf(out, size, "layer %lld, %s", (long long)pair->layer, pair->stage);
+    else
+        snprintf(out, size, "%s", pair->name);
+}
+
+static void count(struct td_buffer *out, size_t n, const char *what, const char **separator)
+{
+    if (n == 0)
+        return;
+    td_buffer_printf(out, "%s%zu %s", *separator, n, what);
+    *separator = ", ";
+}
+
+void td_diff_summarise(struct td_buffer *out, const struct td_diff *diff)
+{
+    const struct td_summary *s = &diff->summary;
+    const char *separator = ": ";
+    td_buffer_printf(out, "%zu %s", s->pairs, s->pairs == 1 ? "pair" : "pairs");
+    count(out, s->identical, "identical", &separator);
+    count(out, s->within, diff->policy.kind == TD_POLICY_NOISE ? "within the noise" : "within tolerance",
+          &separator);
+    count(out, s->diverged, "diverged", &separator);
+    count(out, s->errors, s->errors == 1 ? "error" : "errors", &separator);
+    count(out, s->only_a, "only in A", &separator);
+    count(out, s->only_b, "only in B", &separator);
+    if (diff->matches.layer_offset)
+        td_buffer_printf(out, "; layer n of A is layer n%+lld of B", (long long)diff->matches.layer_offset);
+}
+
+static void say_size(struct td_buffer *out, const struct td_pair *p)
+{
+    const struct td_metrics *m = &p->metrics;
+    double relative = m->rel_l2, floor = p->ruling.floor;
+    if (m->paired == 0) {
+        td_buffer_puts(out, "No element is finite on both sides. ");
+        return;
+    }
+    if (m->count == 1) {
+        td_buffer_printf(out, "A has %.9g, B has %.9g. ", m->argmax_a, m->argmax_b);
+        return;
+    }
+    if (isfinite(relative))
+        td_buffer_printf(out, "B is off by %.3g %% of A (relative L2)", 100 * relative);
+    else
+        td_buffer_puts(out, "A is zero throughout and B is not");
+    if (floor > 0 && isfinite(relative) && relative > floor)
+        td_buffer_printf(out, ", %.3g times what rounding explains there", relative / floor);
+    td_buffer_printf(out, "; the worst element is %.6g against %.6g. ", m->argmax_a, m->argmax_b);
+}
+
+static void say_diagnosis(struct td_buffer *out, const struct td_diagnosis *d)
+{
+    const struct td_finding *f = &d->list[0];
+    if (f->kind == TD_IS_UNKNOWN) {
+        td_buffer_puts(out, "No simple mistake explains it. ");
+        return;
+    }
+    td_buffer_printf(out, "%s %s: %s. ", f->complete ? "It looks like" : "It may be",
+                     td_mistake_name(f->kind), f->detail);
+    if (td_mistake_advice(f->kind))
+        td_buffer_printf(out, "%c%s. ", td_mistake_advice(f->kind)[0] - 'a' + 'A',
+                         td_mistake_advice(f->kind) + 1);
+}
+
+static void say_what_follows(struct td_buffer *out, const struct td_diff *diff)
+{
+    size_t inherited = 0, born = 0, agree = 0;
+    for (const struct td_pair *p = diff->pairs; p < diff->pairs + diff->count; p++) {
+        inherited += p->origin == TD_INHERITED;
+        born += p->origin == TD_BORN && p != diff->first;
+        agree += p > diff->first && p->ruling.verdict <= TD_WITHIN;
+    }
+    if (inherited)
+        td_buffer_printf(out, "%zu later %s %s the error. ", inherited, inherited == 1 ? "tensor" : "tensors",
+                         inherited == 1 ? "inherits" : "inherit");
+    if (born)
+        td_buffer_printf(out, "%zu more %s although what feeds %s is right. ", born,
+                         born == 1 ? "diverges" : "diverge", born == 1 ? "it" : "them");
+    if (!inherited && !born && agree)
+        td_buffer_printf(out, "The %zu %s after it agree again. ", agree, agree == 1 ? "tensor" : "tensors");
+}
+
+void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
+{
+    const struct td_summary *s = &diff->summary;
+    if (!diff->first) {
+        if (s->pairs == 0)
+            td_buffer_puts(out, "Nothing in A has a partner in B.");
+        else if (s->errors)
+            td_buffer_printf(out, "No divergence among the pairs that could be compared; %zu could not.",
+                             s->errors);
+        else if (s->within == 0)
+            td_buffer_puts(out, "The two are identical.");
+        else
+            td_buffer_puts(out, "The two agree: what differs is within the tolerance.");
+        return;
+    }
+    char place[256];
+    td_pair_place(place, sizeof place, diff->first);
+    td_buffer_printf(out, "First divergence: %s. ", place);
+    say_size(out, diff->first);
+    if (diff->first->diagnosis)
+        say_diagnosis(out, diff->first->diagnosis);
+    say_what_follows(out, diff);
+    while (out->size && out->data[out->size - 1] == ' ')
+        out->data[--out->size] = 0;
+}

@@ -1,0 +1,53 @@
+/* diff_setup.c: see diff_setup.h. */
+#include "session/diff_setup.h"
+
+#include "compare/layout_text.h"
+#include "session/pairs_file.h"
+
+#include <string.h>
+
+static tdbg_status read_policy(struct td_policy *out, const struct td_diff_setup *s, struct tdbg_error *error)
+{
+    *out = (struct td_policy){.kind = TD_POLICY_NOISE};
+    if (s->policy && strcmp(s->policy, "strict") == 0)
+        out->kind = TD_POLICY_STRICT;
+    else if (s->policy && strcmp(s->policy, "noise") != 0)
+        return td_fail(error, TDBG_MISUSE, "no policy '%s'; there are noise and strict", s->policy);
+    bool tolerance = s->rtol >= 0 || s->atol >= 0;
+    if (tolerance + (s->policy != NULL) + (s->reference != NULL) > 1)
+        return td_fail(error, TDBG_MISUSE, "one rule at a time: a policy, rtol and atol, or a reference");
+    if (tolerance) {
+        out->kind = TD_POLICY_TOLERANCE;
+        out->tolerance = (struct td_tolerance){s->rtol >= 0 ? s->rtol : 0, s->atol >= 0 ? s->atol : 0};
+    } else if (s->reference) {
+        out->kind = TD_POLICY_REFERENCE;
+    }
+    return TDBG_OK;
+}
+
+tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, const struct td_diff_setup *setup,
+                        struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+{
+    enum { MOST = 1000 };
+    struct td_pairs pairs = {0};
+    struct td_diff_options options = {
+        .match = {.strategy = setup->match, .threshold = setup->threshold},
+        .reference = setup->reference,
+        .layout = setup->layout,
+        .top = setup->top < MOST ? (int)setup->top : MOST,
+    };
+    TD_TRY(read_policy(&options.policy, setup, error));
+    if (setup->threshold > 1)
+        return td_fail(error, TDBG_MISUSE, "a threshold of %g; similarity lies between 0 and 1",
+                       setup->threshold);
+    if (setup->layout && td_layout_text_axes(setup->layout) < 0)
+        return td_fail(error, TDBG_MISUSE, "'%s' is no layout; write it as 'b h t d -> t h d'",
+                       setup->layout);
+    if (setup->pairs)
+        TD_TRY(td_pairs_read(&pairs, setup->pairs, error));
+    options.match.manual = pairs.list;
+    options.match.manual_count = pairs.count;
+    tdbg_status status = td_diff_open(out, a, b, &options, pool, job, error);
+    td_pairs_release(&pairs);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* diff_setup.h: a comparison as the user asks for it: options as text, from a command line or a batch file.
+ */
+#ifndef TD_SESSION_DIFF_SETUP_H
+#define TD_SESSION_DIFF_SETUP_H
+
+#include "session/diff.h"
+
+struct td_diff_setup {
+    const char *match, *pairs, *policy, *reference, *layout; /* NULL: not given */
+    double threshold;                                        /* 0: the default */
+    double rtol, atol;                                       /* negative: not given */
+    int64_t top;
+};
+
+#define TD_DIFF_SETUP                    \
+    {                                    \
+        .rtol = -1, .atol = -1, .top = 5 \
+    }
+
+/* Checks the options, reads the pairs file, compares. */
+TD_CHECK tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b,
+                                 const struct td_diff_setup *setup, struct td_pool *pool, struct td_job *job,
+                                 struct tdbg_error *error);
+
+#endif
