@@ -194,7 +194,7 @@ static struct verdict_of_group vote(const struct align_run *run, const size_t *m
     const struct work *first = &run->work[members[0]];
     int n = first->candidates.count, best = -1;
     bool agree = n > 0 && first->candidates.list[0].as_it_stands;
-    double best_total = 0, second_total = 0;
+    double best_total = 0, least_total = INFINITY;
     for (int c = 0; c < n; c++) {
         double total = 0;
         for (size_t i = 0; i < count; i++)
@@ -204,15 +204,13 @@ static struct verdict_of_group vote(const struct align_run *run, const size_t *m
             (agree && c > 0 && !every_layer_needs(run, members, count, c)) ||
             !feasible(&run->matches->pairs[members[0]], &first->candidates.list[c].layout))
             continue;
+        least_total = fmin(least_total, total);
         if (best < 0 || total > best_total + MARGIN * (double)count) {
-            second_total = best_total;
             best_total = total;
             best = c;
-        } else if (total > second_total) {
-            second_total = total;
         }
     }
-    return (struct verdict_of_group){best, n > 1 && best_total > second_total + MARGIN * (double)count};
+    return (struct verdict_of_group){best, best_total > least_total + MARGIN * (double)count};
 }
 
 static tdbg_status settle(struct td_alignments *out, const struct align_run *run, size_t index,

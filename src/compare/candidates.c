@@ -264,12 +264,9 @@ static void cut_variants(struct variants *all, const struct variant *base, const
 
 /* --- lining two variants up ---------------------------------------------------------------------------- */
 
-static bool reorders(const struct td_steps *steps)
+static bool only_squeezes(const struct td_steps *steps)
 {
-    for (int i = 0; i < steps->count; i++)
-        if (steps->step[i].kind >= TD_STEP_RESHAPE)
-            return true;
-    return false;
+    return steps->count == 0 || (steps->count == 1 && steps->step[0].kind == TD_STEP_SQUEEZE);
 }
 
 static bool push(struct td_candidates *c, const struct variant *a, const struct variant *b)
@@ -287,7 +284,7 @@ static bool push(struct td_candidates *c, const struct variant *a, const struct 
     c->list[c->count++] = (struct td_candidate){
         .layout = {.a = a->steps, .b = b->steps, .shape = a->shape},
         .cost = a->cost + b->cost,
-        .as_it_stands = !reorders(&a->steps) && !reorders(&b->steps),
+        .as_it_stands = only_squeezes(&a->steps) && only_squeezes(&b->steps),
         .needs_proof = a->needs_proof || b->needs_proof,
     };
     return true;

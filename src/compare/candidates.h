@@ -12,7 +12,7 @@
 struct td_candidate {
     struct td_layout layout;
     int cost;
-    bool as_it_stands; /* nothing but axes of size 1 dropped and shards joined: the shapes agree */
+    bool as_it_stands; /* nothing but axes of size 1 dropped: the shapes agree */
     bool needs_proof;  /* a guess (padding cut off, a sum over ranks): not to be used unless the values fit */
 };
 

@@ -282,3 +282,17 @@ void td_side_release(struct td_side *side)
     td_arena_release(&side->arena);
     *side = (struct td_side){0};
 }
+
+bool td_item_is_parameter(const struct td_item *item)
+{
+    static const char *const words[] = {"weight", "bias", "gamma", "beta", "scales", "qweight"};
+    for (const char *at = item->name; *at;) {
+        size_t length = strcspn(at, "./:");
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i]) == length && strncmp(at, words[i], length) == 0)
+                return true;
+        at += length;
+        at += strspn(at, "./:");
+    }
+    return false;
+}

@@ -31,6 +31,9 @@ TD_CHECK tdbg_status td_side_init(struct td_side *side, const struct td_tensor *
                                   struct tdbg_error *error);
 void td_side_release(struct td_side *side);
 
+/* A weight or bias, by its name: stored, not computed. */
+bool td_item_is_parameter(const struct td_item *item);
+
 struct td_shard {
     int64_t rank;
     int64_t of; /* how many there are, when the name tells ("-00001-of-00008"); else 0 */

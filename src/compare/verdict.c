@@ -83,18 +83,10 @@ double td_unit_roundoff(enum td_dtype dtype)
     }
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 int td_roundings(const struct td_item *item, int64_t layers)
 {
-    static const char *const parameters[] = {"weight", "bias", "weight.grad", "scale", "gamma", "beta"};
-    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-        if (ends_with(item->stage, parameters[i]))
-            return ROUNDINGS_BEFORE; /* a weight was rounded when it was stored, whatever its layer */
+    if (td_item_is_parameter(item))
+        return ROUNDINGS_BEFORE; /* a weight was rounded when it was stored, whatever its layer */
     int64_t layer = item->layer >= 0 ? item->layer : layers;
     int within = item->layer >= 0 ? item->stage_rank : 0;
     if (layer > 10000)

@@ -109,8 +109,8 @@ static void say_what_follows(struct td_buffer *out, const struct td_diff *diff)
         td_buffer_printf(out, "%zu later %s %s the error. ", inherited, inherited == 1 ? "tensor" : "tensors",
                          inherited == 1 ? "inherits" : "inherit");
     if (born)
-        td_buffer_printf(out, "%zu more %s although what feeds %s is right. ", born,
-                         born == 1 ? "diverges" : "diverge", born == 1 ? "it" : "them");
+        td_buffer_printf(out, "%zu more %s of %s own. ", born, born == 1 ? "adds an error" : "add errors",
+                         born == 1 ? "its" : "their");
     if (!inherited && !born && agree)
         td_buffer_printf(out, "The %zu %s after it agree again. ", agree, agree == 1 ? "tensor" : "tensors");
 }
