@@ -71,7 +71,7 @@ static void add_row(struct table *table, const struct td_diff *diff, const struc
     else
         table_cell(table, "");
     table_cell(table, p->layer >= 0 ? p->stage : p->name);
-    table_cell(table, text_shape(shape, measured ? &p->layout.shape : &item->parts[0]->shape));
+    table_cell(table, text_shape(shape, measured ? &p->layout->shape : &item->parts[0]->shape));
     if (measured) {
         table_cellf(table, "%.3g", p->metrics.rel_l2);
         if (p->ruling.floor > 0)

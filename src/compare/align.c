@@ -214,15 +214,12 @@ static struct verdict_of_group vote(const struct align_run *run, const size_t *m
 }
 
 static tdbg_status settle(struct td_alignments *out, const struct align_run *run, size_t index,
-                          struct verdict_of_group verdict, struct tdbg_error *error)
+                          struct verdict_of_group verdict, const struct td_layout *layout,
+                          struct tdbg_error *error)
 {
     struct td_alignment *alignment = &out->list[index];
     const struct work *w = &run->work[index];
-    if (verdict.best < 0)
-        return TDBG_OK;
-    alignment->fits = true;
-    alignment->layout = w->candidates.list[verdict.best].layout;
-    alignment->layout.by_value = verdict.by_value;
+    alignment->layout = layout;
     alignment->correlation = w->scores ? w->scores[verdict.best] : NAN;
     int other = -1;
     for (int c = 0; w->scores && c < w->candidates.count; c++)
@@ -235,6 +232,7 @@ static tdbg_status settle(struct td_alignments *out, const struct align_run *run
     if (!alignment->other)
         return td_fail_nomem(error);
     *alignment->other = w->candidates.list[other].layout;
+    alignment->other->by_value = true;
     alignment->other_correlation = w->scores[other];
     return TDBG_OK;
 }
@@ -266,8 +264,17 @@ static tdbg_status decide(struct td_alignments *out, const struct align_run *run
         for (end = i; end < n && strcmp(keys[end].key, keys[i].key) == 0; end++)
             members[end - i] = keys[end].index;
         struct verdict_of_group verdict = vote(run, members, end - i);
+        if (verdict.best < 0)
+            continue;
+        struct td_layout *layout = td_arena_alloc(&out->arena, sizeof *layout);
+        if (!layout) {
+            status = td_fail_nomem(error);
+            break;
+        }
+        *layout = run->work[members[0]].candidates.list[verdict.best].layout;
+        layout->by_value = verdict.by_value;
         for (size_t k = i; status == TDBG_OK && k < end; k++)
-            status = settle(out, run, keys[k].index, verdict, error);
+            status = settle(out, run, keys[k].index, verdict, layout, error);
     }
     free(keys);
     free(members);

@@ -15,10 +15,9 @@
 #include "compare/candidates.h"
 
 struct td_alignment {
-    bool fits;               /* false: no layout fits the two shapes */
-    struct td_layout layout; /* valid when it fits */
-    double correlation;      /* of the sample in that layout; NaN where it was not sampled */
-    struct td_layout *other; /* a layout that fits this pair alone far better, or NULL */
+    const struct td_layout *layout; /* shared by the layers; NULL: none fits the two shapes */
+    double correlation;             /* of the sample in that layout; NaN where it was not sampled */
+    struct td_layout *other;        /* a layout that fits this pair alone far better, or NULL */
     double other_correlation;
 };
 

@@ -103,7 +103,7 @@ static void complain_of_padding(struct visit *v)
         const struct td_pair *p = &v->pairs[i];
         if (!p->a || !p->b || !td_pair_measured(p))
             continue;
-        const struct td_steps *sides[] = {&p->layout.a, &p->layout.b};
+        const struct td_steps *sides[] = {&p->layout->a, &p->layout->b};
         for (int s = 0; s < 2; s++)
             for (int k = 0; k < sides[s]->count; k++)
                 if (sides[s]->step[k].kind == TD_STEP_SLICE && p->strategy != TD_MATCH_FUSED) {

@@ -11,8 +11,8 @@ struct td_pair {
     enum td_strategy strategy;
     int64_t layer; /* -1: none */
     const char *stage, *name;
-    struct td_layout layout; /* meaningful unless one-sided or an error */
-    bool repaired;           /* lined up by a step that only what follows justifies */
+    const struct td_layout *layout; /* NULL where nothing was lined up */
+    bool repaired;                  /* lined up by a step that only what follows justifies */
     struct td_metrics metrics;
     struct td_ruling ruling;
     uint64_t beyond;

@@ -99,13 +99,13 @@ static void put_layout(struct td_json *j, const struct td_pair *p)
     }
     td_json_begin_object(j);
     td_json_key(j, "shape");
-    td_json_ints(j, p->layout.shape.size, (size_t)p->layout.shape.ndim);
+    td_json_ints(j, p->layout->shape.size, (size_t)p->layout->shape.ndim);
     td_json_key(j, "steps");
     td_json_begin_array(j);
-    put_steps(j, 'a', &p->layout.a);
-    put_steps(j, 'b', &p->layout.b);
+    put_steps(j, 'a', &p->layout->a);
+    put_steps(j, 'b', &p->layout->b);
     td_json_end_array(j);
-    td_json_field_bool(j, "by_value", p->layout.by_value);
+    td_json_field_bool(j, "by_value", p->layout->by_value);
     td_json_end_object(j);
 }
 
@@ -158,7 +158,7 @@ static void put_metrics(struct td_json *j, const struct td_pair *p)
         td_json_field_uint(j, counts[i].key, counts[i].value);
     td_json_key(j, "argmax");
     if (m->argmax >= 0) {
-        put_coordinates(j, &p->layout.shape, m->argmax);
+        put_coordinates(j, &p->layout->shape, m->argmax);
         td_json_field_number(j, "argmax_a", m->argmax_a);
         td_json_field_number(j, "argmax_b", m->argmax_b);
     } else {
@@ -182,7 +182,7 @@ static void put_worst(struct td_json *j, const struct td_pair *p)
     for (int i = 0; i < p->worst_count; i++) {
         td_json_begin_object(j);
         td_json_key(j, "index");
-        put_coordinates(j, &p->layout.shape, p->worst[i].index);
+        put_coordinates(j, &p->layout->shape, p->worst[i].index);
         td_json_field_number(j, "a", p->worst[i].a);
         td_json_field_number(j, "b", p->worst[i].b);
         td_json_end_object(j);

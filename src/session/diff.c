@@ -33,7 +33,6 @@ enum { MAX_DIAGNOSES = 8 };
 struct diff_run {
     struct td_diff *diff;
     const struct td_diff_options *options;
-    struct td_alignments alignments;
     struct td_head_sizes heads;
     struct td_references references;
     int64_t layers, tokens;
@@ -129,16 +128,18 @@ static tdbg_status lay_out_pairs(struct diff_run *run, struct tdbg_error *error)
         } else if (run->options->layout) {
             struct tdbg_error why;
             const struct td_shape *sa = &m->a->parts[0]->shape, *sb = &m->b->parts[0]->shape;
+            struct td_layout *given = td_arena_alloc(&diff->arena, sizeof *given);
+            if (!given)
+                return td_fail_nomem(error);
             if (sb->ndim == td_layout_text_axes(run->options->layout)) {
-                if (td_layout_parse(&p->layout, run->options->layout, sa, sb, &why) != TDBG_OK) {
+                if (td_layout_parse(given, run->options->layout, sa, sb, &why) != TDBG_OK) {
                     p->ruling.verdict = TD_ERROR;
                     snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.180s", why.message);
                 }
-                run->alignments.list[i].fits = true;
-                run->alignments.list[i].layout = p->layout;
+                diff->alignments.list[i].layout = given;
             }
         }
-        p->layout = run->alignments.list[i].layout;
+        p->layout = run->diff->alignments.list[i].layout;
     }
     return TDBG_OK;
 }
@@ -191,9 +192,8 @@ static tdbg_status judge(struct diff_run *run, size_t index, struct td_pool *poo
     struct td_pair *p = &run->diff->pairs[index];
     struct td_arena *arena = &run->scratch[index];
     struct td_operand a, b;
-    TD_TRY(td_operand_make(&a, p->a, &p->layout.a, arena, error));
-    TD_TRY(td_operand_make(&b, p->b, &p->layout.b, arena, error));
-    p->layout.shape = a.shape;
+    TD_TRY(td_operand_make(&a, p->a, &p->layout->a, arena, error));
+    TD_TRY(td_operand_make(&b, p->b, &p->layout->b, arena, error));
     TD_TRY(td_measure(&a, &b, pool, run->job, &p->metrics, error));
     struct td_circumstances c = circumstances(run, p, &a);
     TD_TRY(td_references_apply(&run->references, p, pool, run->job, &c, error));
@@ -221,7 +221,7 @@ static void judge_one(struct diff_run *run, size_t index, struct td_pool *pool)
     struct tdbg_error error;
     if (!p->a || !p->b || p->ruling.verdict == TD_ERROR || td_job_cancelled(run->job))
         return;
-    if (!run->alignments.list[index].fits)
+    if (!p->layout)
         refuse_shapes(p);
     else if (judge(run, index, pool, &error) != TDBG_OK)
         give_up(p, error.message);
@@ -272,15 +272,15 @@ static void repair_stored(struct diff_run *run)
 {
     for (size_t i = 0; i < run->diff->count; i++) {
         struct td_pair *p = &run->diff->pairs[i];
-        const struct td_layout *other = run->alignments.list[i].other;
+        const struct td_layout *other = run->diff->alignments.list[i].other;
         if (!td_pair_measured(p) || p->ruling.verdict != TD_DIVERGED || !other)
             continue;
         struct outcome o = outcome_of(run->diff, p);
         if (o.fed == 0 || o.diverged > 0)
             continue;
         struct td_pair before = *p;
-        p->layout = *other;
-        p->layout.by_value = p->repaired = true;
+        p->layout = other;
+        p->repaired = true;
         judge_one(run, i, run->pool);
         if (p->ruling.verdict > TD_WITHIN)
             *p = before;
@@ -329,8 +329,8 @@ static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
             return td_fail_nomem(error);
         struct td_case c = {.item_a = p->a,
                             .item_b = p->b,
-                            .layout = &p->layout,
-                            .other = run->alignments.list[i].other,
+                            .layout = p->layout,
+                            .other = run->diff->alignments.list[i].other,
                             .metrics = &p->metrics,
                             .floor = p->ruling.floor,
                             .a = &diff->side_a,
@@ -359,7 +359,7 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
     TD_TRY(td_side_of_input(&diff->side_b, diff->b, error));
     survey(run);
     TD_TRY(pair_up(run, error));
-    TD_TRY(td_align(&run->alignments, &diff->matches, &run->heads, run->pool, run->job, error));
+    TD_TRY(td_align(&run->diff->alignments, &diff->matches, &run->heads, run->pool, run->job, error));
     TD_TRY(td_references_open(&run->references, run->options->reference, &diff->side_a, &diff->side_b,
                               &run->heads, run->pool, run->job, error));
     TD_TRY(lay_out_pairs(run, error));
@@ -408,7 +408,6 @@ tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *p
     if (status == TDBG_OK)
         status = td_doctor(diff->pairs, diff->count, &diff->arena, &diff->notes, &diff->note_count, error);
     td_references_close(&run.references);
-    td_alignments_release(&run.alignments);
     if (status == TDBG_OK)
         *out = diff;
     else
@@ -420,6 +419,7 @@ void td_diff_close(struct td_diff **diff)
 {
     if (!*diff)
         return;
+    td_alignments_release(&(*diff)->alignments);
     td_matches_release(&(*diff)->matches);
     td_side_release(&(*diff)->side_a);
     td_side_release(&(*diff)->side_b);

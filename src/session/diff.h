@@ -7,6 +7,7 @@
 #define TD_SESSION_DIFF_H
 
 #include "base/pool.h"
+#include "compare/align.h"
 #include "compare/pair.h"
 #include "session/input.h"
 
@@ -27,6 +28,7 @@ struct td_diff {
     struct td_input *a, *b;
     struct td_side side_a, side_b;
     struct td_matches matches;
+    struct td_alignments alignments; /* one for each match */
     struct td_policy policy;
     const char *reference;
     struct td_pair *pairs; /* in the order of execution */

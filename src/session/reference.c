@@ -38,15 +38,15 @@ static bool error_of(const struct td_matches *matches, const struct td_alignment
     for (size_t i = 0; i < matches->count; i++) {
         const struct td_match *m = &matches->pairs[i];
         const struct td_alignment *al = &alignments->list[i];
-        if (m->b != item || !m->a || !al->fits)
+        if (m->b != item || !m->a || !al->layout)
             continue;
         struct td_arena arena;
         struct td_operand reference, mine;
         struct td_metrics metrics;
         td_arena_init(&arena, TD_MAX_METADATA);
-        *status = td_operand_make(&reference, m->a, &al->layout.a, &arena, error);
+        *status = td_operand_make(&reference, m->a, &al->layout->a, &arena, error);
         if (*status == TDBG_OK)
-            *status = td_operand_make(&mine, m->b, &al->layout.b, &arena, error);
+            *status = td_operand_make(&mine, m->b, &al->layout->b, &arena, error);
         if (*status == TDBG_OK)
             *status = td_measure(&reference, &mine, pool, job, &metrics, error);
         if (*status == TDBG_OK)
