@@ -87,10 +87,10 @@ static int compare(struct cli *cli, const struct diff_values *values, char **pat
     tdbg_status done = td_diff_run(&diff, paths[0], paths[1], &values->setup, pool, cli->job, &error);
     progress_stop(&progress);
     if (done != TDBG_OK)
-        return cli_fail(cli, NULL, &error);
+        return cli_fail(NULL, &error);
     int status = print(cli, diff, filter);
     if (status == EXIT_FINE)
-        status = diff_files_write(cli, diff, &values->files);
+        status = diff_files_write(diff, &values->files);
     if (status == EXIT_FINE)
         status = diff->first ? EXIT_FINDINGS : diff->summary.errors ? EXIT_TROUBLE : EXIT_FINE;
     td_diff_close(&diff);

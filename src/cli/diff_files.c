@@ -1,6 +1,8 @@
 /* diff_files.c: see diff_files.h. */
 #include "cli/diff_files.h"
 
+#include "cli/cli.h"
+
 #include "cli/outfile.h"
 #include "report/diff_csv.h"
 #include "report/diff_junit.h"
@@ -15,7 +17,7 @@ static tdbg_status write_one(const char *path, void (*write)(FILE *, const struc
     return outfile_commit(&out, error);
 }
 
-int diff_files_write(struct cli *cli, const struct td_diff *diff, const struct diff_files *files)
+int diff_files_write(const struct td_diff *diff, const struct diff_files *files)
 {
     const struct {
         const char *path;
@@ -24,8 +26,8 @@ int diff_files_write(struct cli *cli, const struct td_diff *diff, const struct d
     struct tdbg_error error;
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
         if (reports[i].path && write_one(reports[i].path, reports[i].write, diff, &error) != TDBG_OK)
-            return cli_fail(cli, reports[i].path, &error);
+            return cli_fail(reports[i].path, &error);
     if (files->pairs && td_pairs_write(&diff->matches, files->pairs, &error) != TDBG_OK)
-        return cli_fail(cli, files->pairs, &error);
+        return cli_fail(files->pairs, &error);
     return EXIT_FINE;
 }

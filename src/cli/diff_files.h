@@ -2,7 +2,6 @@
 #ifndef TD_CLI_DIFF_FILES_H
 #define TD_CLI_DIFF_FILES_H
 
-#include "cli/cli.h"
 #include "session/diff.h"
 
 struct diff_files {
@@ -10,6 +9,6 @@ struct diff_files {
 };
 
 /* Each file is written whole or not at all. An exit status. */
-int diff_files_write(struct cli *cli, const struct td_diff *diff, const struct diff_files *files);
+int diff_files_write(const struct td_diff *diff, const struct diff_files *files);
 
 #endif
