@@ -67,4 +67,15 @@
 /* Deflate cannot honestly exceed 1032 : 1; small members get the benefit of the doubt. */
 #define TD_MAX_INFLATE_RATIO 1100
 
+/* Values on the stack of the pickle machine: picklers build lists and dicts in batches of 1000, only tuples
+ * lie there as a whole. */
+#define TD_MAX_PICKLE_STACK (UINT64_C(1) << 24)
+
+/* Values a pickle may refer to again: a memory snapshot of a GiB has some 50 million. */
+#define TD_MAX_PICKLE_MEMO (UINT64_C(1) << 27)
+
+/* Python's own values (numbers, strings) in a pickle that are listed by name. A pickle with more is no dump
+ * of tensors but something like a memory snapshot; its tensors are listed all the same. */
+#define TD_MAX_PYTHON_VALUES (UINT64_C(1) << 17)
+
 #endif

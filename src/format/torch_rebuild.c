@@ -179,8 +179,7 @@ tdbg_status td_rebuild_storage(struct td_unpickle *u, const struct td_pickle_val
     return flat_tensor(u, &storage, out, error);
 }
 
-/* --- Quantised -------------------------------------------------------------------------------------------
- */
+/* --- Quantised --- */
 
 static tdbg_status build_numbers(struct td_unpickle *u, const struct td_pickle_value *list,
                                  struct td_view *out, struct tdbg_error *error)

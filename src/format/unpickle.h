@@ -46,8 +46,7 @@ struct td_unpickle {
 TD_CHECK tdbg_status td_unpickle_walk(struct td_unpickle *u, const struct td_pickle_value *root,
                                       const char *prefix, struct tdbg_error *error);
 
-/* --- What objects mean (unpickle_table.c) ----------------------------------------------------------------
- */
+/* --- What objects mean (unpickle_table.c) --- */
 
 enum td_role {
     TD_ROLE_UNKNOWN,
@@ -87,8 +86,7 @@ td_build td_build_numpy, td_build_numpy_buffer, td_build_numpy_scalar, td_build_
 /* The values of a numpy array of Python objects, or NULL when it is none. */
 const struct td_pickle_value *td_numpy_objects(const struct td_pickle_object *object);
 
-/* --- Reading values (unpickle_value.c) --------------------------------------------------------------------
- */
+/* --- Reading values (unpickle_value.c) --- */
 
 /* Argument `index` of an object, or NULL. */
 static inline struct td_pickle_value *td_unpickle_arg(const struct td_pickle_object *object, size_t index)
@@ -133,8 +131,7 @@ TD_CHECK tdbg_status td_unpickle_scalar(struct td_unpickle *u, enum td_dtype dty
 /* A tensor that is nothing but a view. */
 struct td_tensor td_unpickle_dense(const struct td_unpickle *u, const struct td_view *view);
 
-/* --- PyTorch's storages (torch_storage.c) -----------------------------------------------------------------
- */
+/* --- PyTorch's storages (torch_storage.c) --- */
 
 /* What a persistent id of torch says:
  * ('storage', torch.FloatStorage, key, location, elements[, (view key, offset, elements)]) */

@@ -11,16 +11,11 @@
 #include "format/unpickle.h"
 
 #include "base/buffer.h"
-#include "base/utf8.h"
 
 #include <string.h>
 
 /* Visits, and bytes to go through, that any pickle gets: a fraction of a second. */
 enum { FREE_VISITS = 1 << 16, FREE_BYTES = 1 << 24 };
-
-/* Python's own values (numbers, strings) that are listed by name. A pickle with more is no dump of tensors
- * but something like a memory snapshot; its tensors are listed all the same. */
-enum { MOST_VALUES = 1 << 17 };
 
 struct walk {
     struct td_unpickle *u;
@@ -35,8 +30,7 @@ struct walk {
 
 static tdbg_status visit(struct walk *w, const struct td_pickle_value *value);
 
-/* --- Names ------------------------------------------------------------------------------------------------
- */
+/* --- Names --- */
 
 static void print_value(struct td_buffer *out, const struct td_pickle_value *value, int depth);
 
@@ -93,12 +87,12 @@ static const struct td_pickle_value *class_of(const struct td_pickle_object *obj
 /* Is the value here one to list? Counts it. */
 static bool is_listed(struct walk *w)
 {
-    return !w->tensors_only && w->values++ < MOST_VALUES;
+    return !w->tensors_only && w->values++ < TD_MAX_PYTHON_VALUES;
 }
 
 static tdbg_status report_object(struct walk *w, const struct td_pickle_object *object)
 {
-    if (w->values++ >= MOST_VALUES)
+    if (w->values++ >= TD_MAX_PYTHON_VALUES)
         return TDBG_OK;
     const struct td_pickle_value *class = class_of(object);
     const char *name = td_buffer_text(&w->path);
@@ -131,8 +125,7 @@ static tdbg_status report_kind(struct walk *w, const struct td_pickle_value *val
                            td_pickle_kind_name(value->kind));
 }
 
-/* --- Leaves -----------------------------------------------------------------------------------------------
- */
+/* --- Leaves --- */
 
 /* A tensor, or why not. What is wrong with one tensor does not stop the others. */
 static tdbg_status add_tensor(struct walk *w, tdbg_status status, const struct td_tensor *tensor,
@@ -173,8 +166,7 @@ static tdbg_status visit_persid(struct walk *w, const struct td_pickle_value *va
     return add_tensor(w, status, &tensor, &why);
 }
 
-/* --- Containers -------------------------------------------------------------------------------------------
- */
+/* --- Containers --- */
 
 static void cut_path(struct walk *w, size_t size)
 {
@@ -273,8 +265,7 @@ static tdbg_status visit_sequence(struct walk *w, const struct td_pickle_object 
     return visit_items(w, &object->appended);
 }
 
-/* --- Modules ----------------------------------------------------------------------------------------------
- */
+/* --- Modules --- */
 
 static bool is_module(const struct td_pickle_object *object)
 {
@@ -309,8 +300,7 @@ static tdbg_status visit_module(struct walk *w, const struct td_pickle_object *o
     return TDBG_OK;
 }
 
-/* --- Objects ----------------------------------------------------------------------------------------------
- */
+/* --- Objects --- */
 
 static tdbg_status visit_tensor(struct walk *w, const struct td_rebuild *rebuild,
                                 const struct td_pickle_object *object)
@@ -391,8 +381,7 @@ static tdbg_status visit_object(struct walk *w, const struct td_pickle_object *o
     return visit_unknown(w, object, rebuild->role == TD_ROLE_INSTANCE);
 }
 
-/* --- The walk ---------------------------------------------------------------------------------------------
- */
+/* --- The walk --- */
 
 static tdbg_status visit_inside(struct walk *w, const struct td_pickle_value *value)
 {
@@ -455,9 +444,9 @@ tdbg_status td_unpickle_walk(struct td_unpickle *u, const struct td_pickle_value
     td_buffer_init(&w.path, TD_MAX_NAME);
     td_buffer_puts(&w.path, prefix);
     tdbg_status status = visit(&w, root);
-    if (status == TDBG_OK && w.values > MOST_VALUES)
+    if (status == TDBG_OK && w.values > TD_MAX_PYTHON_VALUES)
         status = td_catalog_skip(u->catalog, prefix, error, "%llu more Python values are not listed",
-                                 (unsigned long long)(w.values - MOST_VALUES));
+                                 (unsigned long long)(w.values - TD_MAX_PYTHON_VALUES));
     td_buffer_release(&w.path);
     return status;
 }

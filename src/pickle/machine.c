@@ -6,19 +6,13 @@
  */
 #include "pickle/machine.h"
 
-#include "base/checked.h"
+#include "base/limits.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Picklers build lists and dicts in batches of 1000; only tuples lie on the stack as a whole. */
-enum { DEFAULT_STACK = 1 << 24 };
-
-/* A memory snapshot of a GiB remembers some 50 million values. */
-enum { DEFAULT_MEMO = 1 << 27 };
 
 tdbg_status td_machine_fail(struct td_machine *m, tdbg_status code, const char *format, ...)
 {
@@ -347,8 +341,8 @@ static tdbg_status make_singletons(struct td_machine *m)
 tdbg_status td_pickle_parse(const void *data, size_t size, const struct td_pickle_limits *limits,
                             struct td_arena *arena, struct td_pickle *out, struct tdbg_error *error)
 {
-    size_t stack = limits && limits->stack ? limits->stack : DEFAULT_STACK;
-    size_t memo = limits && limits->memo ? limits->memo : DEFAULT_MEMO;
+    size_t stack = limits && limits->stack ? limits->stack : TD_MAX_PICKLE_STACK;
+    size_t memo = limits && limits->memo ? limits->memo : TD_MAX_PICKLE_MEMO;
     struct td_machine m = {
         .in = td_cursor_init(data, size),
         .opcode = "STOP",

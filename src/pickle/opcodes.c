@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* --- Plain values --------------------------------------------------------------------------------------- */
+/* --- Plain values --- */
 
 static tdbg_status op_proto(struct td_machine *m)
 {
@@ -103,7 +103,7 @@ static tdbg_status op_binfloat(struct td_machine *m)
     return td_machine_push(m, value);
 }
 
-/* --- Text and bytes ------------------------------------------------------------------------------------- */
+/* --- Text and bytes --- */
 
 static tdbg_status push_bytes(struct td_machine *m, uint64_t size)
 {
@@ -182,7 +182,7 @@ static tdbg_status op_readonly_buffer(struct td_machine *m)
     return td_machine_top(m, &value);
 }
 
-/* --- Containers ----------------------------------------------------------------------------------------- */
+/* --- Containers --- */
 
 static tdbg_status op_empty_list(struct td_machine *m)
 {
@@ -311,7 +311,7 @@ static tdbg_status op_additems(struct td_machine *m)
     return add_marked(m, TD_PICKLE_SET);
 }
 
-/* --- The stack and the memo ----------------------------------------------------------------------------- */
+/* --- The stack and the memo --- */
 
 static tdbg_status op_pop(struct td_machine *m)
 {
@@ -356,7 +356,7 @@ static tdbg_status op_long_binget(struct td_machine *m)
     return td_machine_recall(m, td_cursor_u32(&m->in));
 }
 
-/* --- What Python would import and call ------------------------------------------------------------------ */
+/* --- What Python would import and call --- */
 
 static tdbg_status op_binpersid(struct td_machine *m)
 {

@@ -190,6 +190,26 @@ def test_every_cut_is_noticed(tdbg, tmp_path, protocol):
         assert tdbg.run("ls", path).returncode == 2
 
 
+def test_shared_arrays_are_decoded_once(tdbg, tmp_path):
+    array = np.arange(200, 10_200)
+    value = {str(i): array for i in range(50)}
+    path = dump(value, tmp_path / "a.pkl", 2)
+    listing = tdbg.json("ls", path)
+    assert len(listing["tensors"]) == 50 and listing["skipped"] == []
+    assert tdbg.json("show", f"{path}:49")["values"] == array.tolist()
+
+
+def test_shared_nonsense_is_not_gone_through_forever(tdbg, tmp_path):
+    """A megabyte that is no Latin-1, as the bytes of an array that is listed 100,000 times."""
+    text = "\u0100".encode() * 500_000
+    array = (b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85S'b'\ntR(K\x01K\x02\x85cnumpy\ndtype\nX\x02\0\0\0i2\x89\x88\x87R"
+             b"\x89X" + len(text).to_bytes(4, "little") + text + b"tbq\x00")
+    path = tmp_path / "a.pkl"
+    path.write_bytes(b"\x80\x02](" + array + b"h\x00" * 100_000 + b"e.")
+    reasons = {skip["reason"] for skip in tdbg.json("ls", path, timeout=20)["skipped"]}
+    assert reasons == {"text that is not Latin-1 where bytes belong", "the same bytes are gone through over and over"}
+
+
 def test_more_values_than_anybody_reads(tdbg, tmp_path):
     path = dump({"losses": [0.5] * 200_000, "w": np.arange(2)}, tmp_path / "a.pkl")
     listing = tdbg.json("ls", path)
