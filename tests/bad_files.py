@@ -4,12 +4,16 @@
 
 tests/cli/test_bad_files.py writes each and runs tdbg on it; tests/fuzz/seeds.py hands them to the fuzzers.
 """
+import io
 import json
+import pickle
 import struct
+import tarfile
 
 import numpy as np
 
 from tensorfiles import Gguf, npy_raw, safetensors, safetensors_raw
+from torchfiles import floats, legacy_file, v2, zip_file
 
 BAD = {}
 
@@ -156,3 +160,58 @@ bad("index/place-not-a-name.safetensors.index.json", b'{"weight_map": {"w": 1}}'
     "w: its place in weight_map is not a file name")  # fmt: skip
 bad("index/not-json.safetensors.index.json", b'{"weight_map": {"w" "x"}}',
     "index is not valid JSON: ':' expected near '\"x\"' (at byte 23)")  # fmt: skip
+
+# --- pickles ---
+
+bad("pickle_file/no-stop.pkl", b"\x80\x04K\x01", "pickle: ends without a STOP (at byte 4)")
+bad("pickle_file/text-cut-short.pkl", b"\x80\x04\x8c\x09abc.", "pickle: ends in the middle of SHORT_BINUNICODE (at byte 2)")
+bad("pickle_file/opcode-unknown.pkl", b"\x80\x04N\xfe.", "pickle: unknown opcode 0xfe (at byte 3)")
+bad("pickle_file/memo-entry-4-billion.pkl", b"\x80\x02Nr\xff\xff\xff\xff.",
+    "pickle: memo entry 4294967295 after only 8 bytes (at byte 3)")  # fmt: skip
+bad("pickle_file/memo-entry-missing.pkl", b"\x80\x02Nq\x01h\x00.", "pickle: memo entry 0 was never stored (at byte 5)")
+bad("pickle_file/frame-beyond-the-end.pkl", b"\x80\x04\x95\xff\0\0\0\0\0\0\0N.",
+    "pickle: a frame of 255 bytes with 2 left (at byte 2)")  # fmt: skip
+bad("pickle_file/text-not-utf8.pkl", b"\x80\x02X\x01\0\0\0\xff.",
+    "pickle: BINUNICODE of text that is not UTF-8 (at byte 2)")  # fmt: skip
+bad("pickle_file/stack-empty.pkl", b"\x80\x02Na\x85.", "pickle: APPEND finds too little on the stack (at byte 3)")
+bad("pickle_file/dict-of-odd-length.pkl", b"\x80\x02}(Nu.", "pickle: SETITEMS of a key without a value (at byte 5)")
+bad("pickle_file/name-too-long.pkl", pickle.dumps({"a" * 5000: 1}), "a name of more than 4096 bytes")
+
+# --- torch ---
+
+bomb = [1]
+for _ in range(40):
+    bomb = [bomb, bomb]
+one = v2(floats(), (4,), (1,))
+
+bad("torch/pickle-cut-short.pth", zip_file(b"\x80\x02}X\x09\0\0\0key"),
+    "data.pkl: pickle: ends in the middle of BINUNICODE (at byte 49)")  # fmt: skip
+bad("torch/pickle-empty.pth", zip_file(b""), "data.pkl: pickle: ends without a STOP (at byte 46)")
+middle = zip_file(one, {"0": bytes(16)}, byteorder="middle")
+bad("torch/byteorder-neither.pth", middle,
+    f"a byte order that is neither little nor big (at byte {middle.index(b'middle')})")  # fmt: skip
+bad("torch/lists-that-share-2-to-the-40.pth", zip_file(bomb), "more ways to its values than it has bytes")
+
+legacy = legacy_file(one, {"0": (4, bytes(16))})
+keys = legacy.index(b"\x80\x02]")
+
+bad("torch_legacy/version-of-the-future.pth", legacy_file(one, version=1002),
+    "version 1002 of torch's legacy format, 1001 is known")  # fmt: skip
+bad("torch_legacy/object-cut-short.pth", legacy[:200],
+    f"pickle: ends in the middle of GLOBAL (at byte {legacy.index(b'ctorch\nFloat')})")  # fmt: skip
+bad("torch_legacy/keys-not-a-list.pth", legacy_file(one, keys=7), "int where the keys of the storages belong")
+bad("torch_legacy/keys-missing.pth", legacy[:keys], f"pickle: ends without a STOP (at byte {keys})")
+bad("torch_legacy/version-not-a-number.pth", legacy_file(one, version="new"),
+    "protocol version is str where an int belongs")  # fmt: skip
+
+
+def tar(*names):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name in names:
+            archive.addfile(tarfile.TarInfo(name))
+    return out.getvalue()
+
+
+bad("torch_legacy/tar-of-before-0.1.10.pth", tar("sys_info", "pickle", "tensors", "storages"),
+    "torch's tar format of before version 0.1.10: load and save it with a newer torch")  # fmt: skip

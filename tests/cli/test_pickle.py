@@ -108,7 +108,7 @@ def test_bytes_after_the_pickle(tdbg, tmp_path):
     assert tdbg.json("ls", path)["skipped"][0]["reason"] == "4 bytes after the pickle are not read"
 
 
-# --- Harm -----------------------------------------------------------------------------------------------------
+# --- Harm ---
 
 COMMAND = "touch MARKER"
 
@@ -164,21 +164,6 @@ def test_harm_inside_torch_files(tdbg, tmp_path):
         torch.save({"w": torch.ones(1), "harm": Harm()}, tmp_path / "a.pth", _use_new_zipfile_serialization=zipped)
         check(tdbg, tmp_path / "a.pth", {"w": torch.ones(1)}, {"harm": "object of class posix.system", "harm.0": "str, not a tensor"})
     assert not (tmp_path / "marker").exists()
-
-
-@pytest.mark.parametrize("name, data, message", [
-    ("no-stop.pkl", b"\x80\x04K\x01", "pickle: ends without a STOP"),
-    ("unknown-opcode.pkl", b"\x80\x04\x8cxyz\xffK\x01.", "pickle: ends in the middle of SHORT_BINUNICODE"),
-    ("opcode-0xfe.pkl", b"\x80\x04N\xfe.", "pickle: unknown opcode 0xfe"),
-    ("memo-4-billion.pkl", b"\x80\x02Nr\xff\xff\xff\xff.", "pickle: memo entry 4294967295 after only 8 bytes"),
-    ("frame-beyond-the-end.pkl", b"\x80\x04\x95\xff\0\0\0\0\0\0\0N.", "pickle: a frame of 255 bytes with 2 left"),
-    ("text-not-utf8.pkl", b"\x80\x02X\x01\0\0\0\xff.", "pickle: BINUNICODE of text that is not UTF-8"),
-    ("name-too-long.pkl", pickle.dumps({"a" * 5000: 1}), "a name of more than 4096 bytes"),
-])
-def test_bad_pickles(tdbg, tmp_path, name, data, message):
-    path = tmp_path / name
-    path.write_bytes(data)
-    assert tdbg.fails("ls", path).startswith(f"tdbg: {path}: {message}")
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4])

@@ -72,6 +72,7 @@ def torch_seeds(folder):
     for name, value in torch_values().items():
         torch.save(value, folder / f"{name}.pth")
     torch.jit.trace(torch.nn.Linear(1, 1), torch.zeros(1, 1)).save(str(folder / "script.pt"))
+    write_bad("torch", folder)
 
 
 @seeds("torch_legacy")
@@ -81,6 +82,7 @@ def torch_legacy_seeds(folder):
     for name, value in torch_values().items():
         for protocol in (2, 4):
             torch.save(value, folder / f"{name}{protocol}.pth", pickle_protocol=protocol, _use_new_zipfile_serialization=False)
+    write_bad("torch_legacy", folder)
 
 
 @seeds("pickle_file")
@@ -91,6 +93,7 @@ def pickle_file_seeds(folder):
     for name, value in torch_values().items():
         for protocol in (0, 2, 5):
             (folder / f"{name}{protocol}.pkl").write_bytes(pickle.dumps(value, protocol))
+    write_bad("pickle_file", folder)
 
 
 @seeds("onnx")
