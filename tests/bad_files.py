@@ -193,12 +193,12 @@ bad("torch/byteorder-neither.pth", middle,
 bad("torch/lists-that-share-2-to-the-40.pth", zip_file(bomb), "more ways to its values than it has bytes")
 
 legacy = legacy_file(one, {"0": (4, bytes(16))})
-keys = legacy.index(b"\x80\x02]")
+keys, storage_type = legacy.index(b"\x80\x02]"), legacy.index(b"ctorch\nFloat")
 
 bad("torch_legacy/version-of-the-future.pth", legacy_file(one, version=1002),
     "version 1002 of torch's legacy format, 1001 is known")  # fmt: skip
 bad("torch_legacy/object-cut-short.pth", legacy[:200],
-    f"pickle: ends in the middle of GLOBAL (at byte {legacy.index(b'ctorch\nFloat')})")  # fmt: skip
+    f"pickle: ends in the middle of GLOBAL (at byte {storage_type})")  # fmt: skip
 bad("torch_legacy/keys-not-a-list.pth", legacy_file(one, keys=7), "int where the keys of the storages belong")
 bad("torch_legacy/keys-missing.pth", legacy[:keys], f"pickle: ends without a STOP (at byte {keys})")
 bad("torch_legacy/version-not-a-number.pth", legacy_file(one, version="new"),
