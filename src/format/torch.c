@@ -29,16 +29,22 @@ struct archive {
 enum { NAME_SIZE = 1024 };
 
 /* The member prefix + folder + '/' + name; folder may be "". */
-static const struct td_zip_member *find_member(const struct archive *a, const char *folder, const char *name,
-                                               size_t name_size)
+static const struct td_zip_member *find_member(const struct td_zip *zip, const char *prefix,
+                                               const char *folder, const char *name, size_t name_size)
 {
     char path[NAME_SIZE];
-    int length = snprintf(path, sizeof path, "%s%s%s%.*s", a->prefix, folder, *folder ? "/" : "",
+    int length = snprintf(path, sizeof path, "%s%s%s%.*s", prefix, folder, *folder ? "/" : "",
                           name_size < NAME_SIZE ? (int)name_size : NAME_SIZE, name);
-    return length < 0 || (size_t)length >= sizeof path ? NULL : td_zip_find(&a->zip, path);
+    return length < 0 || (size_t)length >= sizeof path ? NULL : td_zip_find(zip, path);
 }
 
-/* The part of the name of the first "…/data.pkl" before it, with a version beside it. */
+/* A member right beside data.pkl, or NULL. */
+static const struct td_zip_member *find_beside(const struct archive *a, const char *name)
+{
+    return find_member(&a->zip, a->prefix, "", name, strlen(name));
+}
+
+/* The part of the name of the first "NAME/data.pkl" before it, with a version beside it. */
 static bool find_prefix(struct td_zip *zip, const char **prefix)
 {
     static const char object[] = "data.pkl";
@@ -46,12 +52,11 @@ static bool find_prefix(struct td_zip *zip, const char **prefix)
     for (size_t i = 0; i < zip->count; i++) {
         const char *name = zip->members[i].name;
         size_t length = strlen(name);
-        if (length < size || strcmp(name + length - size, object) != 0)
+        bool ends = length >= size && length < NAME_SIZE && strcmp(name + length - size, object) == 0;
+        if (!ends || (length > size && name[length - size - 1] != '/'))
             continue;
         char *found = td_arena_strndup(&zip->arena, name, length - size);
-        struct archive a = {.zip = *zip, .prefix = found};
-        bool folder = found && (*found == 0 || found[strlen(found) - 1] == '/');
-        if (folder && find_member(&a, "", "version", 7)) {
+        if (found && find_member(zip, found, "", "version", 7)) {
             *prefix = found;
             return true;
         }
@@ -88,7 +93,8 @@ static tdbg_status find_storage(const struct td_unpickle *u, const struct td_pic
     struct td_storage_id parsed;
     const uint8_t *data;
     TD_TRY(td_storage_id_parse(id, &parsed, error));
-    const struct td_zip_member *member = find_member(a, a->folder, parsed.key->text, parsed.key->count);
+    const struct td_zip_member *member =
+        find_member(&a->zip, a->prefix, a->folder, parsed.key->text, parsed.key->count);
     int width = td_unpickle_width(parsed.key);
     if (!member)
         return td_fail(error, TDBG_CORRUPT, "storage %.*s is not in the file", width, parsed.key->text);
@@ -105,7 +111,7 @@ static tdbg_status find_storage(const struct td_unpickle *u, const struct td_pic
 
 static tdbg_status read_byteorder(struct archive *a, struct tdbg_error *error)
 {
-    const struct td_zip_member *member = find_member(a, "", "byteorder", 9);
+    const struct td_zip_member *member = find_beside(a, "byteorder");
     const uint8_t *data;
     if (!member)
         return TDBG_OK;
@@ -119,7 +125,7 @@ static tdbg_status read_byteorder(struct archive *a, struct tdbg_error *error)
 static tdbg_status read_pickle(struct archive *a, const char *name, const char *names_begin,
                                struct td_catalog *out, struct tdbg_error *error)
 {
-    const struct td_zip_member *member = find_member(a, "", name, strlen(name));
+    const struct td_zip_member *member = find_beside(a, name);
     const uint8_t *data;
     struct td_arena arena;
     struct td_pickle pickle;
@@ -151,7 +157,7 @@ static tdbg_status read_archive(struct archive *a, struct td_catalog *out, struc
     TD_TRY(read_byteorder(a, error));
     a->folder = "data";
     TD_TRY(read_pickle(a, "data.pkl", "", out, error));
-    if (!find_member(a, "", "constants.pkl", 13))
+    if (!find_beside(a, "constants.pkl"))
         return TDBG_OK;
     a->folder = "constants";
     return read_pickle(a, "constants.pkl", "constants", out, error);

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from torch_support import as_torch, check
-from torchfiles import Call, Global, Storage, floats, legacy_file, v2, v3, zip_file
+from torchfiles import Call, Global, Storage, dumps, floats, legacy_file, v2, v3, zip_file
 
 warnings.filterwarnings("ignore")
 
@@ -394,6 +394,16 @@ def test_compressed_members_are_unpacked_once(tdbg, tmp_path):
         for name, data in members.items():
             archive.writestr(name, data)
     check(tdbg, path, {"a": base, "b": base[10:]}, {})
+
+
+def test_archive_of_a_long_name(tdbg, tmp_path):
+    """Longer than tdbg takes on: no torch file to it, whatever else it may be; never a crash."""
+    for length in range(1010, 1020):
+        path = tmp_path / "a.pth"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("n" * length + "/data.pkl", dumps(1))
+            archive.writestr("n" * length + "/version", "3")
+        tdbg.run("ls", path)
 
 
 # --- Damage ---
