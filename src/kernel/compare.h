@@ -2,7 +2,7 @@
  *
  * td_measure is the one fused pass every pair pays for: all metrics from one read of both sides, whatever
  * their types and strides, in double precision. td_examine is the second look that only pairs worth a look
- * get: the worst elements, and where along each axis the error sits. Both give the same bits on every tier
+ * get: the elements beyond a tolerance, and the worst of all. Both give the same bits on every tier
  * and thread count (fixed blocks, fixed order of combination; see stats.h).
  *
  * Over the pairs in which both elements are finite, d = a - b:
@@ -47,22 +47,13 @@ struct td_worst {
     double a, b;
 };
 
-/* Sums along one axis: entry i holds what the elements with index i on that axis add up to. */
-struct td_profile {
-    int64_t size;
-    double *error;    /* sum of d^2 over the finite pairs */
-    double *power;    /* sum of a^2 */
-    uint64_t *beyond; /* elements beyond the tolerance */
-};
-
 struct td_examination {
     uint64_t beyond;
     int worst_count;
     struct td_worst *worst; /* largest |d| first, ties by index; one-sided NaN or Inf before all */
-    struct td_profile axes[TD_MAX_DIMS];
 };
 
-/* Everything in the result is allocated from `arena`. Axes longer than 2^20 get no profile (error NULL). */
+/* The worst elements are allocated from `arena`. */
 TD_CHECK tdbg_status td_examine(const struct td_operand *a, const struct td_operand *b,
                                 struct td_tolerance tolerance, int worst, struct td_pool *pool,
                                 struct td_job *job, struct td_arena *arena, struct td_examination *out,

@@ -157,6 +157,26 @@ static tdbg_status pass_bytes(const struct td_stream *stream, struct td_pool *po
 
 /* --- The answer ---------------------------------------------------------------------------------------- */
 
+void td_partial_report(const struct td_partial *p, double scale, struct tdbg_stats *out)
+{
+    double n = (double)p->finite, mean = p->mean + p->rest;
+    *out = (struct tdbg_stats){.count = p->finite + p->nan + p->inf,
+                               .finite = p->finite,
+                               .nan = p->nan,
+                               .inf = p->inf,
+                               .zeros = p->zeros};
+    out->norm = hypot(sqrt(p->m2), sqrt(n) * mean) / scale;
+    out->std = p->finite > 1 ? sqrt(p->m2 / (n - 1)) / scale : (double)NAN;
+    out->mean = mean / scale;
+    out->min = p->min;
+    out->max = p->max;
+    out->absmax = fmax(fabs(p->min), fabs(p->max));
+    if (p->finite == 0) {
+        out->norm = 0;
+        out->mean = out->min = out->max = out->absmax = (double)NAN;
+    }
+}
+
 static void finish(const struct td_stream *stream, struct td_partial p, double scale, struct tdbg_stats *out)
 {
     p.finite *= stream->repeats;
@@ -167,19 +187,7 @@ static void finish(const struct td_stream *stream, struct td_partial p, double s
     struct td_partial unnamed = {.finite = stream->zeros, .zeros = stream->zeros};
     td_partial_merge(&p, &unnamed);
 
-    double n = (double)p.finite, mean = p.mean + p.rest;
-    *out = (struct tdbg_stats){
-        .count = p.finite + p.nan + p.inf, .finite = p.finite, .nan = p.nan, .inf = p.inf, .zeros = p.zeros};
-    out->norm = hypot(sqrt(p.m2), sqrt(n) * mean) / scale;
-    out->std = p.finite > 1 ? sqrt(p.m2 / (n - 1)) / scale : (double)NAN;
-    out->mean = mean / scale;
-    out->min = p.min;
-    out->max = p.max;
-    out->absmax = fmax(fabs(p.min), fabs(p.max));
-    if (p.finite == 0) {
-        out->norm = 0;
-        out->mean = out->min = out->max = out->absmax = (double)NAN;
-    }
+    td_partial_report(&p, scale, out);
 }
 
 static tdbg_status stream_stats(const struct td_stream *stream, struct td_pool *pool, struct td_job *job,

@@ -13,6 +13,10 @@
 TD_CHECK tdbg_status td_stats(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
                               struct tdbg_stats *out, struct tdbg_error *error);
 
+/* The answer from what the blocks came to; `scale` 1, or the power of two the values were multiplied by. */
+struct td_partial;
+void td_partial_report(const struct td_partial *p, double scale, struct tdbg_stats *out);
+
 /* Counts of the finite values in `bins` equal bins over [low, high], the last one closed, as numpy does
  * (low = high: half a unit to either side). `edges` gets the bins + 1 edges that decided. */
 TD_CHECK tdbg_status td_histogram(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,

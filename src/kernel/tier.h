@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "kernel/block.h"
+#include "kernel/pair.h"
 #include "tensor/dtype.h"
 
 struct td_kernels {
@@ -19,6 +20,8 @@ struct td_kernels {
     /* At most TD_BLOCK_LENGTH elements of that type, at any address. NULL: the type has no loop of its own
      * and is converted to doubles first. */
     struct td_partial (*stats[TD_PLAIN_DTYPES])(const void *elements, int64_t count);
+
+    const struct td_pair_kernels *pairs; /* two tensors at a time: pair.h */
 };
 
 /* The tier this process runs on. Fails with MISUSE when TDBG_CPU names none that this machine has. */

@@ -1,0 +1,111 @@
+/* pair.h: the arithmetic of comparisons: what a block of element pairs comes to, and how blocks add up.
+ *
+ * The same plan as block.h: element i of a block adds to lane i % 16, the lanes combine as a tree, blocks and
+ * chunks add up in index order. A pair of which one element is not finite adds to no sum; the elements after
+ * it keep their lanes. Maxima and counts do not round: a tier may take them in any order.
+ */
+#ifndef TD_KERNEL_PAIR_H
+#define TD_KERNEL_PAIR_H
+
+#include "kernel/block.h"
+#include "tensor/dtype.h"
+
+#include <stdbool.h>
+
+/* What keeps a relative difference finite where a is zero. */
+#define TD_REL_EPSILON 1e-8
+
+enum td_pair_sum { TD_SUM_ABS, TD_SUM_REL, TD_SUM_SQUARE, TD_SUM_AA, TD_SUM_BB, TD_SUM_AB, TD_PAIR_SUMS };
+
+/* The lane sums of a block. */
+struct td_pair_lanes {
+    double sum[TD_PAIR_SUMS][TD_LANES];
+    double max_abs, max_rel, max_ulp; /* over the finite pairs; max_ulp only between equal float types */
+    uint64_t unpaired;                /* one or both not finite */
+    uint64_t differing;
+    uint64_t nan_both, inf_same;
+};
+
+/* What some pairs come to. */
+struct td_pair_partial {
+    double sum[TD_PAIR_SUMS];
+    double max_abs, max_rel, max_ulp;
+    uint64_t count, unpaired, differing, nan_both, inf_same;
+};
+
+/* At most TD_BLOCK_LENGTH pairs. The lanes come zeroed. */
+typedef void td_pair_kernel(const void *a, const void *b, int64_t count, struct td_pair_lanes *out);
+
+/* One table per tier: a loop for each pair of types that has one. Every other pair is converted to doubles.
+ */
+struct td_pair_kernels {
+    td_pair_kernel *loop[TD_BF16 + 1][TD_BF16 + 1];
+};
+
+extern const struct td_pair_kernels td_pairs_scalar, td_pairs_vector;
+#if defined(__x86_64__)
+extern const struct td_pair_kernels td_pairs_avx2;
+#endif
+
+/* Adds one pair to its lane: the specification. `ulp` is the distance in units in the last place, or 0. */
+static inline void td_pair_add(struct td_pair_lanes *s, int64_t lane, double a, double b, double ulp)
+{
+    bool finite = isfinite(a) && isfinite(b);
+    if (!finite) {
+        bool both_nan = isnan(a) && isnan(b);
+        s->unpaired++;
+        s->nan_both += both_nan;
+        s->inf_same += isinf(a) && a == b;
+        s->differing += !both_nan && a != b;
+        return;
+    }
+    double d = fabs(a - b), rel = d / (fabs(a) + TD_REL_EPSILON);
+    s->differing += a != b;
+    s->sum[TD_SUM_ABS][lane] += d;
+    s->sum[TD_SUM_REL][lane] += rel;
+    s->sum[TD_SUM_SQUARE][lane] += d * d;
+    s->sum[TD_SUM_AA][lane] += a * a;
+    s->sum[TD_SUM_BB][lane] += b * b;
+    s->sum[TD_SUM_AB][lane] += a * b;
+    s->max_abs = d > s->max_abs ? d : s->max_abs;
+    s->max_rel = rel > s->max_rel ? rel : s->max_rel;
+    s->max_ulp = ulp > s->max_ulp ? ulp : s->max_ulp;
+}
+
+static inline struct td_pair_partial td_pair_finish(const struct td_pair_lanes *s, int64_t count)
+{
+    struct td_pair_partial p = {.max_abs = s->max_abs,
+                                .max_rel = s->max_rel,
+                                .max_ulp = s->max_ulp,
+                                .count = (uint64_t)count,
+                                .unpaired = s->unpaired,
+                                .differing = s->differing,
+                                .nan_both = s->nan_both,
+                                .inf_same = s->inf_same};
+    for (int i = 0; i < TD_PAIR_SUMS; i++)
+        p.sum[i] = td_lanes_combine(s->sum[i]);
+    return p;
+}
+
+/* Adds the pairs of `next`, which come after those of `p`. */
+static inline void td_pair_merge(struct td_pair_partial *p, const struct td_pair_partial *next)
+{
+    for (int i = 0; i < TD_PAIR_SUMS; i++)
+        p->sum[i] += next->sum[i];
+    p->max_abs = next->max_abs > p->max_abs ? next->max_abs : p->max_abs;
+    p->max_rel = next->max_rel > p->max_rel ? next->max_rel : p->max_rel;
+    p->max_ulp = next->max_ulp > p->max_ulp ? next->max_ulp : p->max_ulp;
+    p->count += next->count;
+    p->unpaired += next->unpaired;
+    p->differing += next->differing;
+    p->nan_both += next->nan_both;
+    p->inf_same += next->inf_same;
+}
+
+/* Floats of one type by their bits: neighbours are one apart, both zeros are 0. `bits` are sign-extended. */
+static inline int64_t td_float_order(int64_t bits, int64_t sign)
+{
+    return bits < 0 ? sign - bits : bits;
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* pair_scalar.c: a block of pairs in plain C: what every other tier must equal bit for bit. */
+#include "kernel/element.h"
+#include "kernel/pair.h"
+
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE double ulp_16(const uint8_t *a, const uint8_t *b)
+{
+    int16_t x, y;
+    memcpy(&x, a, 2);
+    memcpy(&y, b, 2);
+    return fabs((double)(td_float_order(x, INT16_MIN) - td_float_order(y, INT16_MIN)));
+}
+
+INLINE double ulp_32(const uint8_t *a, const uint8_t *b)
+{
+    int32_t x, y;
+    memcpy(&x, a, 4);
+    memcpy(&y, b, 4);
+    return fabs((double)(td_float_order(x, INT32_MIN) - td_float_order(y, INT32_MIN)));
+}
+
+/* The distance of two doubles of opposite sign may pass 2^63: taken as a sum. */
+INLINE double ulp_64(const uint8_t *a, const uint8_t *b)
+{
+    int64_t x, y;
+    memcpy(&x, a, 8);
+    memcpy(&y, b, 8);
+    return fabs((double)td_float_order(x, INT64_MIN) - (double)td_float_order(y, INT64_MIN));
+}
+
+INLINE double no_ulp(const uint8_t *a, const uint8_t *b)
+{
+    (void)a;
+    (void)b;
+    return 0;
+}
+
+INLINE void block(const uint8_t *a, const uint8_t *b, int64_t count, int64_t size_a, int64_t size_b,
+                  double (*value_a)(const uint8_t *), double (*value_b)(const uint8_t *),
+                  double (*ulp)(const uint8_t *, const uint8_t *), struct td_pair_lanes *out)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *p = a + i * size_a, *q = b + i * size_b;
+        td_pair_add(out, i % TD_LANES, value_a(p), value_b(q), ulp(p, q));
+    }
+}
+
+#define PAIR(name, size_a, value_a, size_b, value_b, ulp)                                    \
+    static void name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out) \
+    {                                                                                        \
+        block(a, b, count, size_a, size_b, value_a, value_b, ulp, out);                      \
+    }
+
+PAIR(f64_f64, 8, td_f64_at, 8, td_f64_at, ulp_64)
+PAIR(f32_f32, 4, td_f32_at, 4, td_f32_at, ulp_32)
+PAIR(f32_f16, 4, td_f32_at, 2, td_f16_at, no_ulp)
+PAIR(f32_bf16, 4, td_f32_at, 2, td_bf16_at, no_ulp)
+PAIR(f16_f32, 2, td_f16_at, 4, td_f32_at, no_ulp)
+PAIR(f16_f16, 2, td_f16_at, 2, td_f16_at, ulp_16)
+PAIR(f16_bf16, 2, td_f16_at, 2, td_bf16_at, no_ulp)
+PAIR(bf16_f32, 2, td_bf16_at, 4, td_f32_at, no_ulp)
+PAIR(bf16_f16, 2, td_bf16_at, 2, td_f16_at, no_ulp)
+PAIR(bf16_bf16, 2, td_bf16_at, 2, td_bf16_at, ulp_16)
+
+const struct td_pair_kernels td_pairs_scalar = {
+    .loop =
+        {
+            [TD_F64] = {[TD_F64] = f64_f64},
+            [TD_F32] = {[TD_F32] = f32_f32, [TD_F16] = f32_f16, [TD_BF16] = f32_bf16},
+            [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = f16_f16, [TD_BF16] = f16_bf16},
+            [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = bf16_bf16},
+        },
+};
