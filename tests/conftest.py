@@ -30,7 +30,7 @@ class Tdbg:
     def __init__(self, binary):
         self.binary = binary
 
-    def run(self, *args, env=None, timeout=120, text=True, stdin=None):
+    def run(self, *args, env=None, timeout=120, text=True, stdin=None, cwd=None):
         """Any outcome but a crash: the CompletedProcess with returncode, stdout, stderr."""
         options = f"exitcode={SANITIZER_EXIT}:halt_on_error=1:print_stacktrace=1"
         environment = {
@@ -49,6 +49,7 @@ class Tdbg:
             text=text,
             env=environment,
             timeout=timeout * PATIENCE,
+            cwd=cwd,
         )
         command = " ".join(map(str, args))
         assert 0 <= done.returncode <= 2, f"tdbg {command}: status {done.returncode}\n{done.stderr}"
