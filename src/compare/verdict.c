@@ -133,11 +133,13 @@ static bool one_sided_nonfinite(const struct td_metrics *m, struct td_ruling *ou
     return true;
 }
 
-static void rule_exact(const struct td_circumstances *c, const struct td_metrics *m, struct td_ruling *out)
+static void rule_exact(const struct td_circumstances *c, const struct td_metrics *m, struct td_ruling *out,
+                       bool *needs_count)
 {
     double u = fmax(td_unit_roundoff(c->a), td_unit_roundoff(c->b));
     bool same = c->scalar && u > 0 && m->max_abs <= 2 * u * fabs(m->argmax_a);
     out->verdict = same ? TD_WITHIN : TD_DIVERGED;
+    *needs_count = !same; /* the tolerance is zero: every element that differs */
     if (same)
         snprintf(out->reason, sizeof out->reason,
                  "a scalar, the same but for the rounding of the coarser type");
@@ -149,13 +151,17 @@ static void rule_exact(const struct td_circumstances *c, const struct td_metrics
                  m->differing, m->count);
 }
 
-static void rule_noise(const struct td_circumstances *c, const struct td_metrics *m, struct td_ruling *out,
-                       bool *needs_count)
+static struct td_tolerance outlier_tolerance(const struct td_metrics *m, double floor)
 {
-    double norm_a = m->a.norm, rms = m->paired ? norm_a / sqrt((double)m->paired) : 0;
-    out->floor = noise_floor(c);
-    out->tolerance = (struct td_tolerance){OUTLIER * out->floor, OUTLIER * out->floor * rms};
-    if (m->rel_l2 > out->floor) {
+    double rms = m->paired ? m->a.norm / sqrt((double)m->paired) : 0;
+    return (struct td_tolerance){OUTLIER * floor, OUTLIER * floor * rms};
+}
+
+static void rule_noise(const struct td_metrics *m, struct td_ruling *out, bool *needs_count)
+{
+    out->floor = out->noise;
+    out->tolerance = outlier_tolerance(m, out->floor);
+    if (!(m->rel_l2 <= out->floor)) { /* NaN where sums of squares overflow: no proof of agreement */
         out->verdict = TD_DIVERGED;
         snprintf(out->reason, sizeof out->reason, "relative error %.3g is %.3g x the noise floor %.3g",
                  m->rel_l2, m->rel_l2 / out->floor, out->floor);
@@ -176,12 +182,15 @@ static void rule_tolerance(struct td_tolerance tolerance, const struct td_metric
     *needs_count = m->max_abs > tolerance.atol;
 }
 
-static void rule_reference(const struct td_circumstances *c, struct td_ruling *out)
+static void rule_reference(const struct td_circumstances *c, const struct td_metrics *m,
+                           struct td_ruling *out, bool *needs_count)
 {
     double least = 2 * fmax(td_unit_roundoff(c->a), td_unit_roundoff(c->b));
     double allowed = fmax(REFERENCE_RATIO * c->error_a, least);
     out->verdict = c->error_b > allowed ? TD_DIVERGED : TD_WITHIN;
     out->floor = allowed;
+    out->tolerance = outlier_tolerance(m, allowed);
+    *needs_count = out->verdict == TD_DIVERGED; /* to show the worst; the count decides nothing here */
     snprintf(out->reason, sizeof out->reason,
              "error against the reference: A %.3g, B %.3g (ratio %.3g, allowed %g)", c->error_a, c->error_b,
              c->error_a > 0 ? c->error_b / c->error_a : INFINITY, REFERENCE_RATIO);
@@ -190,28 +199,25 @@ static void rule_reference(const struct td_circumstances *c, struct td_ruling *o
 void td_rule(const struct td_policy *policy, const struct td_circumstances *c, const struct td_metrics *m,
              struct td_ruling *out, bool *needs_count)
 {
-    *out = (struct td_ruling){.verdict = TD_IDENTICAL};
+    *out = (struct td_ruling){.verdict = TD_IDENTICAL, .noise = noise_floor(c)};
     *needs_count = false;
     if (m->differing == 0) {
         snprintf(out->reason, sizeof out->reason, "every element is the same");
-        return;
-    }
-    if (one_sided_nonfinite(m, out)) {
-        out->floor = noise_floor(c);
-        *needs_count = true;
         return;
     }
     bool exact = c->scalar || (td_unit_roundoff(c->a) == 0 && td_unit_roundoff(c->b) == 0);
     if (policy->kind == TD_POLICY_TOLERANCE)
         rule_tolerance(policy->tolerance, m, out, needs_count);
     else if (exact)
-        rule_exact(c, m, out);
+        rule_exact(c, m, out, needs_count);
     else if (policy->kind == TD_POLICY_STRICT)
         rule_tolerance(strict_tolerance(c), m, out, needs_count);
     else if (policy->kind == TD_POLICY_REFERENCE && c->has_reference)
-        rule_reference(c, out);
+        rule_reference(c, m, out, needs_count);
     else
-        rule_noise(c, m, out, needs_count);
+        rule_noise(m, out, needs_count);
+    if (one_sided_nonfinite(m, out)) /* whatever the rule says of the others */
+        *needs_count = true;
 }
 
 void td_ruling_count(struct td_ruling *ruling, uint64_t beyond, uint64_t count)

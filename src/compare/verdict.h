@@ -46,7 +46,8 @@ struct td_circumstances {
 
 struct td_ruling {
     enum td_verdict verdict;
-    double floor;                  /* relative L2 error that rounding may cause; 0 where exact */
+    double floor;                  /* relative L2 error that is allowed; 0 where the rule has none */
+    double noise;                  /* the noise floor, whatever the rule: what a diagnosis may leave over */
     struct td_tolerance tolerance; /* what an element may be off by; what `beyond` counts */
     char reason[192];
 };

@@ -332,7 +332,7 @@ static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
                             .layout = p->layout,
                             .other = run->diff->alignments.list[i].other,
                             .metrics = &p->metrics,
-                            .floor = p->ruling.floor,
+                            .floor = p->ruling.noise,
                             .a = &diff->side_a,
                             .heads = &run->heads,
                             .tokens = run->tokens};
