@@ -38,7 +38,7 @@ static void complain_of_dump(struct visit *v, const struct td_pair *p)
 {
     size_t fed = 0;
     const struct td_pair *witness = NULL;
-    if (!diverged(p) || p->layer < 0)
+    if (!diverged(p) || p->layer < 0 || p->a->parameter)
         return;
     for (size_t i = 0; i < v->count; i++) {
         const struct td_pair *q = &v->pairs[i];
@@ -60,7 +60,7 @@ static void complain_of_dump(struct visit *v, const struct td_pair *p)
 /* B has the same tensor twice where A has two different ones. */
 static void complain_of_twins(struct visit *v, const struct td_pair *p)
 {
-    if (!diverged(p) || p->layer < 0)
+    if (!diverged(p) || p->layer < 0 || p->a->parameter)
         return;
     for (size_t i = 0; i < v->count; i++) {
         const struct td_pair *q = &v->pairs[i];

@@ -37,7 +37,7 @@ static const char *const *feeders(const char *stage)
 
 bool td_feeds(const struct td_item *from, const struct td_item *to)
 {
-    if (td_item_is_parameter(from) || td_item_is_parameter(to))
+    if (from->parameter || to->parameter)
         return false;
     if (from->layer < 0 || to->layer < 0)
         return from->order < to->order;

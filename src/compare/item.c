@@ -225,11 +225,27 @@ static int compare_standings(const void *x, const void *y)
     return (a->index > b->index) - (a->index < b->index);
 }
 
+/* A weight or bias, by a word of its name. */
+static bool names_parameter(const char *name)
+{
+    static const char *const words[] = {"weight", "bias", "gamma", "beta", "scales", "qweight"};
+    for (const char *at = name; *at;) {
+        size_t length = strcspn(at, "./:");
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i]) == length && strncmp(at, words[i], length) == 0)
+                return true;
+        at += length;
+        at += strspn(at, "./:");
+    }
+    return false;
+}
+
 static bool find_place(struct td_side *side, struct td_item *item, struct standing *s)
 {
     s->place = td_place_find(item->name);
     s->item = item;
     s->layer = item->layer = s->place.layer;
+    item->parameter = names_parameter(item->name);
     item->stage_rank = s->place.stage_rank;
     if (item->layer < 0)
         item->stage = item->name;
@@ -281,18 +297,4 @@ void td_side_release(struct td_side *side)
 {
     td_arena_release(&side->arena);
     *side = (struct td_side){0};
-}
-
-bool td_item_is_parameter(const struct td_item *item)
-{
-    static const char *const words[] = {"weight", "bias", "gamma", "beta", "scales", "qweight"};
-    for (const char *at = item->name; *at;) {
-        size_t length = strcspn(at, "./:");
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (strlen(words[i]) == length && strncmp(at, words[i], length) == 0)
-                return true;
-        at += length;
-        at += strspn(at, "./:");
-    }
-    return false;
 }

@@ -9,12 +9,12 @@
 #include "tensor/tensor.h"
 
 struct td_item {
-    const char *name; /* without the rank when sharded */
-    int64_t layer;    /* -1: the name has none */
-    const char
-        *stage;     /* "query_final"; the part of the name after the layer; the name when there is no layer */
-    int stage_rank; /* place among the known stages of a layer, or the count of those */
-    size_t order;   /* place in the order of execution */
+    const char *name;  /* without the rank when sharded */
+    int64_t layer;     /* -1: the name has none */
+    const char *stage; /* "query_final": the name after the layer, all of it where there is none */
+    int stage_rank;    /* place among the known stages of a layer, or the count of those */
+    size_t order;      /* place in the order of execution */
+    bool parameter;    /* a weight or bias, by its name: stored, not computed */
     int part_count;
     const struct td_tensor *const *parts; /* in rank order */
 };
@@ -30,9 +30,6 @@ struct td_side {
 TD_CHECK tdbg_status td_side_init(struct td_side *side, const struct td_tensor *const *tensors, size_t count,
                                   struct tdbg_error *error);
 void td_side_release(struct td_side *side);
-
-/* A weight or bias, by its name: stored, not computed. */
-bool td_item_is_parameter(const struct td_item *item);
 
 struct td_shard {
     int64_t rank;

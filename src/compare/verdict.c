@@ -85,7 +85,7 @@ double td_unit_roundoff(enum td_dtype dtype)
 
 int td_roundings(const struct td_item *item, int64_t layers)
 {
-    if (td_item_is_parameter(item))
+    if (item->parameter)
         return ROUNDINGS_BEFORE; /* a weight was rounded when it was stored, whatever its layer */
     int64_t layer = item->layer >= 0 ? item->layer : layers;
     int within = item->layer >= 0 ? item->stage_rank : 0;

@@ -307,7 +307,7 @@ static void find_origins(struct td_diff *diff)
         struct td_pair *p = &diff->pairs[i];
         if (p->ruling.verdict != TD_DIVERGED)
             continue;
-        double fed = error_fed(diff, p);
+        double fed = p->a->parameter ? 0 : error_fed(diff, p);
         p->origin = fed > 0 && p->metrics.rel_l2 <= AMPLIFICATION * fed ? TD_INHERITED : TD_BORN;
         if (!diff->first)
             diff->first = p;
@@ -388,6 +388,15 @@ static void adopt_scratch(struct diff_run *run)
     free(run->scratch);
 }
 
+static tdbg_status open_input(struct td_input **out, const char *path, struct td_job *job,
+                              struct tdbg_error *error)
+{
+    tdbg_status status = td_input_open(out, path, job, error);
+    if (status != TDBG_OK)
+        td_error_prefix(error, path);
+    return status;
+}
+
 tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *path_b,
                          const struct td_diff_options *options, struct td_pool *pool, struct td_job *job,
                          struct tdbg_error *error)
@@ -399,9 +408,9 @@ tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *p
     diff->policy = options->policy;
     diff->reference = options->reference ? td_arena_strdup(&diff->arena, options->reference) : NULL;
     struct diff_run run = {.diff = diff, .options = options, .pool = pool, .job = job};
-    tdbg_status status = td_input_open(&diff->a, path_a, job, error);
+    tdbg_status status = open_input(&diff->a, path_a, job, error);
     if (status == TDBG_OK)
-        status = td_input_open(&diff->b, path_b, job, error);
+        status = open_input(&diff->b, path_b, job, error);
     if (status == TDBG_OK)
         status = compare(&run, error);
     adopt_scratch(&run);

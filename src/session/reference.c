@@ -10,7 +10,11 @@ tdbg_status td_references_open(struct td_references *r, const char *path, const 
     struct td_match_options options = {0};
     if (!path)
         return TDBG_OK;
-    TD_TRY(td_input_open(&r->input, path, job, error));
+    tdbg_status opened = td_input_open(&r->input, path, job, error);
+    if (opened != TDBG_OK) {
+        td_error_prefix(error, path);
+        return opened;
+    }
     TD_TRY(td_side_of_input(&r->side, r->input, error));
     TD_TRY(td_match_sides(&r->with_a, &r->side, a, &options, error));
     TD_TRY(td_match_sides(&r->with_b, &r->side, b, &options, error));
