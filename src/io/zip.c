@@ -1,210 +1,258 @@
-/* zip.c: listing a zip with minizip, reading its members with ISA-L.
+/* zip.c: listing a zip, and reading its members with ISA-L.
  *
- *     local header | name | extra | data      one per member; minizip checks it against the directory
+ *     local header  PK 3 4 | needs flags method time crc packed size | lengths | name | extra    30 bytes +
+ * text data                                                            [data descriptor]
  *     ...
- *     central directory                       what minizip walks: names, sizes, offsets
- *     [zip64 end record, locator] end record  found from the end of the file
+ *     central directory, per member                                                      46 bytes + text
+ *                   PK 1 2 | made needs flags method time crc packed size | lengths | disk attributes
+ *                   | offset of the local header | name | extra | comment
+ *     [zip64 end    PK 6 6 | ... | members(8) directory size(8) directory offset(8)]             56 bytes
+ *     [its locator  PK 6 7 | disk | offset of the zip64 end(8) | disks]                          20 bytes
+ *     end           PK 5 6 | disks | members(2,2) directory size(4) offset(4) | comment          22 bytes +
+ * text
  *
- * minizip reads through callbacks over the mapped bytes, so it costs no system calls and cannot read past
- * them. What it reports are claims: every data range is checked against the file here, and ranges that
- * overlap are refused, for that is how a small zip unpacks to petabytes.
+ * Read here and not by a library because of what checkpoints are: files of many gigabytes of stored members
+ * that are to be mapped. Debian's minizip loses zip64 sizes and offsets on 64-bit systems and takes the end
+ * of the file for zeros; libarchive and libzip do not say where a stored member's bytes are.
+ *
+ * All numbers are claims: every range is checked against the file, the local header against the directory,
+ * and data ranges that overlap are refused, for that is how a small zip unpacks to petabytes.
  */
 #include "io/zip.h"
 
 #include "base/checked.h"
+#include "base/cursor.h"
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "io/path.h"
 
 #include <inttypes.h>
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
-#include <minizip/unzip.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STORED = 0, DEFLATED = 8, FLAG_ENCRYPTED = 1 };
+enum { LOCAL_SIZE = 30, CENTRAL_SIZE = 46, END_SIZE = 22, LOCATOR_SIZE = 20, END64_SIZE = 56 };
+enum { STORED = 0, DEFLATED = 8 };
+enum { FLAG_ENCRYPTED = 1, FLAG_SIZES_BEHIND = 8 }; /* sizes follow the data: zeros in the local header */
+enum { EXTRA_ZIP64 = 1 };
 
 /* What a packed member may claim beyond the ratio: an empty deflate block is two bytes. */
 #define RATIO_FREE 65536
 
-/* --- minizip over memory -------------------------------------------------------------------------------- */
-
-struct memory {
-    const uint8_t *data;
-    uint64_t size, at;
-    bool past_end; /* minizip takes a short read for zeros unless told that it was an error */
-};
-
-static voidpf memory_open(voidpf opaque, const void *name, int mode)
-{
-    (void)name;
-    (void)mode;
-    return opaque;
-}
-
-static uLong memory_read(voidpf opaque, voidpf stream, void *out, uLong count)
-{
-    (void)opaque;
-    struct memory *m = stream;
-    uint64_t left = m->size - m->at;
-    if (count > left) {
-        count = left;
-        m->past_end = true;
-    }
-    if (count)
-        memcpy(out, m->data + m->at, count);
-    m->at += count;
-    return count;
-}
-
-static ZPOS64_T memory_tell(voidpf opaque, voidpf stream)
-{
-    (void)opaque;
-    return ((struct memory *)stream)->at;
-}
-
-static long memory_seek(voidpf opaque, voidpf stream, ZPOS64_T offset, int origin)
-{
-    (void)opaque;
-    struct memory *m = stream;
-    uint64_t base = origin == ZLIB_FILEFUNC_SEEK_END ? m->size : origin == ZLIB_FILEFUNC_SEEK_CUR ? m->at : 0;
-    uint64_t to;
-    if (!td_add_u64(base, offset, &to) || to > m->size)
-        return -1;
-    m->at = to;
-    return 0;
-}
-
-static int memory_close(voidpf opaque, voidpf stream)
-{
-    (void)opaque;
-    (void)stream;
-    return 0;
-}
-
-static int memory_error(voidpf opaque, voidpf stream)
-{
-    (void)opaque;
-    return ((struct memory *)stream)->past_end;
-}
-
-static unzFile open_memory(struct memory *memory)
-{
-    zlib_filefunc64_def functions = {
-        .zopen64_file = memory_open,
-        .zread_file = memory_read,
-        .ztell64_file = memory_tell,
-        .zseek64_file = memory_seek,
-        .zclose_file = memory_close,
-        .zerror_file = memory_error,
-        .opaque = memory,
-    };
-    return unzOpen2_64("", &functions);
-}
-
-/* --- the directory -------------------------------------------------------------------------------------- */
-
 bool td_zip_probe(const uint8_t *data, size_t size)
 {
-    return size >= 22 && (memcmp(data, "PK\3\4", 4) == 0 || memcmp(data, "PK\5\6", 4) == 0);
+    return size >= END_SIZE && (memcmp(data, "PK\3\4", 4) == 0 || memcmp(data, "PK\5\6", 4) == 0);
 }
 
-/* An end record and nothing else, as np.savez without arrays writes; minizip takes a record at byte 0 for
- * none. */
-static bool is_empty(const uint8_t *data, size_t size)
+static bool take_signature(struct td_cursor *c, const char *signature)
 {
-    return size >= 22 && memcmp(data, "PK\5\6", 4) == 0 && data[10] == 0 && data[11] == 0;
+    const uint8_t *bytes = td_cursor_take(c, 4);
+    return bytes && memcmp(bytes, signature, 4) == 0;
 }
 
-static const char *find_defect(const struct td_zip *zip, const struct td_zip_member *m, int opened)
+/* --- where the directory is ----------------------------------------------------------------------------- */
+
+struct directory {
+    uint64_t offset, size, count;
+    bool wide; /* zip64: the count is exact; else only its low 16 bits are */
+};
+
+/* The zip64 end record, when the locator in front of the end record at `end` leads to one. */
+static tdbg_status find_wide(const struct td_zip *zip, size_t end, struct directory *out,
+                             struct tdbg_error *error)
+{
+    if (end < LOCATOR_SIZE || memcmp(zip->data + end - LOCATOR_SIZE, "PK\6\7", 4) != 0)
+        return TDBG_OK;
+    struct td_cursor c = td_cursor_init(zip->data + end - LOCATOR_SIZE + 8, 8);
+    uint64_t at = td_cursor_u64(&c);
+    if (!td_range_within(at, END64_SIZE, end) || memcmp(zip->data + at, "PK\6\6", 4) != 0)
+        return td_fail_at(error, TDBG_CORRUPT, end - LOCATOR_SIZE, "zip: the zip64 end record is not there");
+    c = td_cursor_init(zip->data + at + 32, 24);
+    out->wide = true;
+    out->count = td_cursor_u64(&c);
+    out->size = td_cursor_u64(&c);
+    out->offset = td_cursor_u64(&c);
+    return TDBG_OK;
+}
+
+static tdbg_status find_directory(const struct td_zip *zip, struct directory *out, struct tdbg_error *error)
+{
+    /* Only a comment of at most 64 KiB may follow the end record. */
+    size_t lowest = zip->size > END_SIZE + UINT16_MAX ? zip->size - END_SIZE - UINT16_MAX : 0;
+    size_t end = zip->size >= END_SIZE ? zip->size - END_SIZE + 1 : 0;
+    bool found = false;
+    while (!found && end > lowest) {
+        end--;
+        const uint8_t *record = zip->data + end;
+        size_t comment = (size_t)record[20] | (size_t)record[21] << 8;
+        found = memcmp(record, "PK\5\6", 4) == 0 && comment <= zip->size - end - END_SIZE;
+    }
+    if (!found)
+        return td_fail(error, TDBG_CORRUPT, "zip: no directory at the end: cut short or not a zip");
+    struct td_cursor c = td_cursor_init(zip->data + end + 10, 10);
+    out->wide = false;
+    out->count = td_cursor_u16(&c);
+    out->size = td_cursor_u32(&c);
+    out->offset = td_cursor_u32(&c);
+    TD_TRY(find_wide(zip, end, out, error));
+    if (!td_range_within(out->offset, out->size, end))
+        return td_fail_at(error, TDBG_CORRUPT, end,
+                          "zip: a directory of %" PRIu64 " bytes at %" PRIu64 " in a file of %zu", out->size,
+                          out->offset, zip->size);
+    return TDBG_OK;
+}
+
+/* --- its members ---------------------------------------------------------------------------------------- */
+
+/* A record of the directory, as it stands there. */
+struct record {
+    uint16_t flags, method;
+    uint32_t crc;
+    uint64_t packed, size, local;
+    const uint8_t *name;
+    size_t name_length;
+};
+
+/* Fields of all ones stand for 64-bit ones in the extra data, in this order. */
+static bool widen(struct record *r, const uint8_t *extra, size_t length)
+{
+    uint64_t *fields[] = {&r->size, &r->packed, &r->local};
+    struct td_cursor wide = {.bad = true};
+    struct td_cursor c = td_cursor_init(extra, length);
+    while (!c.bad && td_cursor_left(&c) >= 4 && wide.bad) {
+        uint16_t id = td_cursor_u16(&c), size = td_cursor_u16(&c);
+        const uint8_t *body = td_cursor_take(&c, size);
+        if (body && id == EXTRA_ZIP64)
+            wide = td_cursor_init(body, size);
+    }
+    for (size_t i = 0; i < 3; i++)
+        if (*fields[i] == UINT32_MAX) {
+            *fields[i] = td_cursor_u64(&wide);
+            if (wide.bad)
+                return false;
+        }
+    return true;
+}
+
+static bool read_record(struct td_cursor *c, struct record *out, bool *widened)
+{
+    bool signature = take_signature(c, "PK\1\2");
+    td_cursor_take(c, 4); /* made by, needed to extract */
+    out->flags = td_cursor_u16(c);
+    out->method = td_cursor_u16(c);
+    td_cursor_take(c, 4); /* time and date */
+    out->crc = td_cursor_u32(c);
+    out->packed = td_cursor_u32(c);
+    out->size = td_cursor_u32(c);
+    out->name_length = td_cursor_u16(c);
+    uint16_t extra_length = td_cursor_u16(c), comment_length = td_cursor_u16(c);
+    td_cursor_take(c, 8); /* disk, attributes */
+    out->local = td_cursor_u32(c);
+    out->name = td_cursor_take(c, out->name_length);
+    const uint8_t *extra = td_cursor_take(c, extra_length);
+    td_cursor_take(c, comment_length);
+    if (!signature || c->bad)
+        return false;
+    *widened = widen(out, extra, extra_length);
+    return true;
+}
+
+/* The local header says where the data starts, and must tell the same story. */
+static bool read_local(const struct td_zip *zip, const struct record *r, uint64_t *data)
+{
+    if (!td_range_within(r->local, LOCAL_SIZE, zip->size))
+        return false;
+    struct td_cursor c = td_cursor_init(zip->data + r->local, zip->size - (size_t)r->local);
+    bool signature = take_signature(&c, "PK\3\4");
+    td_cursor_take(&c, 2);
+    uint16_t flags = td_cursor_u16(&c), method = td_cursor_u16(&c);
+    td_cursor_take(&c, 4);
+    uint32_t crc = td_cursor_u32(&c), packed = td_cursor_u32(&c), size = td_cursor_u32(&c);
+    uint16_t name_length = td_cursor_u16(&c), extra_length = td_cursor_u16(&c);
+    const uint8_t *name = td_cursor_take(&c, name_length);
+    td_cursor_take(&c, extra_length);
+    if (!signature || c.bad || method != r->method || name_length != r->name_length ||
+        memcmp(name, r->name, name_length) != 0)
+        return false;
+    if (!(flags & FLAG_SIZES_BEHIND) && (crc != r->crc || (packed != UINT32_MAX && packed != r->packed) ||
+                                         (size != UINT32_MAX && size != r->size)))
+        return false;
+    *data = zip->size - td_cursor_left(&c);
+    return true;
+}
+
+static const char *find_defect(const struct td_zip_member *m, const struct directory *directory, bool located)
 {
     if (m->encrypted)
         return "encrypted";
     if (m->method != STORED && m->method != DEFLATED)
         return "packed by a method tdbg does not read (neither stored nor deflated)";
-    if (opened != UNZ_OK)
+    if (!located)
         return "its local header contradicts the directory";
-    if (!td_range_within(m->offset, m->packed, zip->size))
-        return "its data lies beyond the end of the file";
+    if (!td_range_within(m->offset, m->packed, directory->offset))
+        return "its data runs into the directory";
     if (m->method == STORED && m->packed != m->size)
         return "stored, yet of two sizes";
     return NULL;
 }
 
-static tdbg_status read_member(struct td_zip *zip, unzFile file, char *name, size_t room,
-                               struct td_zip_member *out, struct tdbg_error *error)
+static tdbg_status read_member(struct td_zip *zip, const struct record *r, const struct directory *directory,
+                               bool widened, struct td_zip_member *out, struct tdbg_error *error)
 {
-    unz_file_info64 info;
-    if (unzGetCurrentFileInfo64(file, &info, name, room, NULL, 0, NULL, 0) != UNZ_OK)
-        return td_fail(error, TDBG_CORRUPT, "zip: the directory is damaged after %zu members", zip->count);
-    size_t length = info.size_filename < room ? info.size_filename : room - 1;
-    for (size_t i = 0; i < length; i++)
+    struct td_zip_member member = {
+        .packed = r->packed,
+        .size = r->size,
+        .crc = r->crc,
+        .method = r->method,
+        .encrypted = r->flags & FLAG_ENCRYPTED,
+    };
+    bool located = widened && read_local(zip, r, &member.offset);
+    member.defect = find_defect(&member, directory, located);
+    char *name = td_arena_strndup(&zip->arena, (const char *)r->name, r->name_length);
+    if (!name)
+        return td_fail_nomem(error);
+    for (size_t i = 0; i < r->name_length; i++)
         if (name[i] == 0)
             name[i] = '?';
-    name[length] = 0;
     td_utf8_clean(name);
-    struct td_zip_member member = {
-        .packed = info.compressed_size,
-        .size = info.uncompressed_size,
-        .crc = (uint32_t)info.crc,
-        .method = (uint16_t)info.compression_method,
-        .encrypted = info.flag & FLAG_ENCRYPTED,
-    };
-    int method, opened = unzOpenCurrentFile2(file, &method, NULL, 1);
-    if (opened == UNZ_OK) {
-        member.offset = unzGetCurrentFileZStreamPos64(file);
-        unzCloseCurrentFile(file);
-    }
-    member.defect = find_defect(zip, &member, opened);
-    member.name = td_arena_strndup(&zip->arena, name, length);
-    if (!member.name)
-        return td_fail_nomem(error);
+    member.name = name;
     *out = member;
     return TDBG_OK;
 }
 
-/* Room for one more, doubling within the arena's cap. */
-static tdbg_status reserve(struct td_zip *zip, size_t *capacity, struct tdbg_error *error)
+static bool is_folder(const struct record *r)
 {
-    if (zip->count < *capacity)
-        return TDBG_OK;
-    if (zip->count >= TD_MAX_MEMBERS)
-        return td_fail(error, TDBG_LIMIT, "zip: more than %" PRIu64 " members", (uint64_t)TD_MAX_MEMBERS);
-    size_t grown = *capacity ? *capacity * 2 : 64;
-    struct td_zip_member *members = realloc(zip->members, grown * sizeof *members);
-    if (!members)
-        return td_fail_nomem(error);
-    zip->members = members;
-    *capacity = grown;
-    return TDBG_OK;
+    return r->size == 0 && r->name_length > 0 && r->name[r->name_length - 1] == '/';
 }
 
-static tdbg_status read_members(struct td_zip *zip, unzFile file, struct tdbg_error *error)
+static tdbg_status read_members(struct td_zip *zip, const struct directory *directory,
+                                struct tdbg_error *error)
 {
-    char *name = malloc(UINT16_MAX + 1);
-    if (!name)
+    size_t bytes = (size_t)directory->size, most = bytes / CENTRAL_SIZE;
+    if (most > TD_MAX_MEMBERS)
+        most = TD_MAX_MEMBERS;
+    zip->members = malloc((most + 1) * sizeof *zip->members);
+    if (!zip->members)
         return td_fail_nomem(error);
-    size_t capacity = 0;
-    tdbg_status status = TDBG_OK;
-    unz_global_info64 global;
-    int step = unzGetGlobalInfo64(file, &global);
-    if (step == UNZ_OK)
-        step = global.number_entry ? unzGoToFirstFile(file) : UNZ_END_OF_LIST_OF_FILE;
-    for (; step == UNZ_OK; step = unzGoToNextFile(file)) {
-        status = reserve(zip, &capacity, error);
-        if (status == TDBG_OK)
-            status = read_member(zip, file, name, UINT16_MAX + 1, &zip->members[zip->count], error);
-        if (status != TDBG_OK)
+    struct td_cursor c = td_cursor_init(zip->data + directory->offset, bytes);
+    uint64_t seen = 0;
+    for (; td_cursor_left(&c) >= CENTRAL_SIZE; seen++) {
+        struct record record;
+        bool widened;
+        if (zip->count >= TD_MAX_MEMBERS)
+            return td_fail(error, TDBG_LIMIT, "zip: more than %" PRIu64 " members", (uint64_t)TD_MAX_MEMBERS);
+        if (!read_record(&c, &record, &widened))
             break;
-        size_t length = strlen(name);
-        bool folder = length > 0 && name[length - 1] == '/' && zip->members[zip->count].size == 0;
-        zip->count += !folder;
+        if (is_folder(&record))
+            continue;
+        TD_TRY(read_member(zip, &record, directory, widened, &zip->members[zip->count], error));
+        zip->count++;
     }
-    free(name);
-    if (status == TDBG_OK && step != UNZ_END_OF_LIST_OF_FILE)
-        status = td_fail(error, TDBG_CORRUPT, "zip: the directory is damaged after %zu members", zip->count);
-    return status;
+    if (td_cursor_left(&c) >= CENTRAL_SIZE ||
+        (directory->wide ? seen : seen & UINT16_MAX) != directory->count)
+        return td_fail_at(error, TDBG_CORRUPT, directory->offset + c.at,
+                          "zip: the directory is damaged after %" PRIu64 " members", seen);
+    return TDBG_OK;
 }
 
 /* --- what the members say about each other -------------------------------------------------------------- */
@@ -265,18 +313,10 @@ static tdbg_status relate(struct td_zip *zip, struct tdbg_error *error)
 tdbg_status td_zip_open(struct td_zip *out, const uint8_t *data, size_t size, struct tdbg_error *error)
 {
     struct td_zip zip = {.data = data, .size = size};
-    struct memory memory = {.data = data, .size = size};
-    if (is_empty(data, size)) {
-        td_arena_init(&zip.arena, TD_MAX_METADATA);
-        *out = zip;
-        return TDBG_OK;
-    }
-    unzFile file = open_memory(&memory);
-    if (!file)
-        return td_fail(error, TDBG_CORRUPT, "zip: no directory at the end: cut short or not a zip");
+    struct directory directory = {0};
+    TD_TRY(find_directory(&zip, &directory, error));
     td_arena_init(&zip.arena, TD_MAX_METADATA);
-    tdbg_status status = read_members(&zip, file, error);
-    unzClose(file);
+    tdbg_status status = read_members(&zip, &directory, error);
     if (status == TDBG_OK)
         status = relate(&zip, error);
     if (status == TDBG_OK)

@@ -291,6 +291,35 @@ def test_a_full_disk_is_said(tdbg, tmp_path):
                            "set TMPDIR to a larger place\n")
 
 
+# --- big ------------------------------------------------------------------------------------------------------------
+
+
+class Holes(io.FileIO):
+    """A file in which blocks of zeros take no room."""
+
+    def write(self, data):
+        if len(data) >= 1 << 20 and not any(memoryview(data)[:: 1 << 12]):
+            self.seek(len(data), os.SEEK_CUR)
+            return len(data)
+        return super().write(data)
+
+
+@pytest.mark.slow
+def test_a_zip_beyond_4_gib(tdbg, tmp_path):
+    """zip64 for real: a member that is longer than 32 bits can say, and one that starts beyond them."""
+    elements = (9 << 30) // 2 // 4
+    with Holes(tmp_path / "big.zip", "w") as out, zipfile.ZipFile(out, "w") as archive:
+        with archive.open(zipfile.ZipInfo("big.npy"), "w", force_zip64=True) as member:
+            np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (elements,)})
+            for _ in range(elements * 4 >> 26):
+                member.write(bytes(1 << 26))
+        archive.writestr("behind.npy", FILES["dumps/10_query.npy"])
+    document = tdbg.json("ls", tmp_path / "big.zip")
+    assert {t["name"]: t["shape"] for t in document["tensors"]} == {"big.npy": [elements], "behind.npy": [50, 70]}
+    shown = tdbg.json("show", f"{tmp_path / 'big.zip'}:behind.npy[49]", "--count", "70")
+    assert shown["values"] == ARRAYS["dumps/10_query.npy"][49].tolist()
+
+
 # --- truncation -----------------------------------------------------------------------------------------------------
 
 CUT = ["stored.zip", "deflated.zip", "pax.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.tar.bz2"]
