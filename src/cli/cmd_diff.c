@@ -76,6 +76,14 @@ static int print(const struct cli *cli, const struct td_diff *diff, td_pair_filt
     return td_json_finish(&json) ? EXIT_FINE : EXIT_TROUBLE;
 }
 
+/* Two dumps of which nothing is a pair do not agree. */
+static int outcome(const struct td_diff *diff)
+{
+    if (diff->first || diff->summary.pairs == 0)
+        return EXIT_FINDINGS;
+    return diff->summary.errors ? EXIT_TROUBLE : EXIT_FINE;
+}
+
 static int compare(struct cli *cli, const struct diff_values *values, char **paths, td_pair_filter *filter)
 {
     struct td_pool *pool = cli_pool(cli);
@@ -92,7 +100,7 @@ static int compare(struct cli *cli, const struct diff_values *values, char **pat
     if (status == EXIT_FINE)
         status = diff_files_write(diff, &values->files);
     if (status == EXIT_FINE)
-        status = diff->first ? EXIT_FINDINGS : diff->summary.errors ? EXIT_TROUBLE : EXIT_FINE;
+        status = outcome(diff);
     td_diff_close(&diff);
     return status;
 }

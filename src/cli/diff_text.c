@@ -3,11 +3,13 @@
 #include "cli/diff_text.h"
 
 #include "cli/diff_chart.h"
+#include "cli/skips.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "report/diff_words.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Rows shown without -v; the first divergence and what follows at once are among them. */
@@ -27,9 +29,8 @@ static void print_wrapped(const struct cli *cli, const char *text, int indent)
     int width = cli->out.width && cli->out.width < 100 ? cli->out.width : 100, at = 0;
     while (*text) {
         size_t length = strcspn(text, " ");
-        char word[512];
-        snprintf(word, sizeof word, "%.*s", (int)length, text);
-        int columns = (int)term_columns(word);
+        char *word = strndup(text, length);
+        int columns = word ? (int)term_columns(word) : 0;
         if (at > 0 && at + 1 + columns > width) {
             printf("\n%*s", indent, "");
             at = indent;
@@ -37,7 +38,8 @@ static void print_wrapped(const struct cli *cli, const char *text, int indent)
             putchar(' ');
             at++;
         }
-        fputs(word, stdout);
+        fputs(word ? word : "", stdout);
+        free(word);
         at += columns;
         text += length;
         text += strspn(text, " ");
@@ -148,13 +150,17 @@ static void print_unpaired(const struct cli *cli, const struct td_diff *diff)
         size_t total = side ? diff->summary.only_b : diff->summary.only_a, shown = 0;
         if (total == 0 || cli->verbose)
             continue;
-        printf("\nonly in %c:", side ? 'B' : 'A');
+        struct td_buffer text;
+        td_buffer_init(&text, 1 << 20);
+        td_buffer_printf(&text, "only in %c:", side ? 'B' : 'A');
         for (size_t i = 0; i < diff->count && shown < NAMES; i++)
             if (diff->pairs[i].ruling.verdict == verdict)
-                printf("%s %s", shown++ ? "," : "", diff->pairs[i].name);
+                td_buffer_printf(&text, "%s %s", shown++ ? "," : "", diff->pairs[i].name);
         if (total > shown)
-            printf(" and %zu more", total - shown);
+            td_buffer_printf(&text, " and %zu more", total - shown);
         putchar('\n');
+        print_wrapped(cli, td_buffer_text(&text), 2);
+        td_buffer_release(&text);
     }
 }
 
@@ -185,5 +191,7 @@ bool diff_text(const struct cli *cli, const struct td_diff *diff, td_pair_filter
         putchar('\n');
     }
     print_text(cli, td_diff_conclude, diff);
+    struct operand sides[] = {{.input = diff->a}, {.input = diff->b}};
+    skips_print(cli, &(struct operands){.items = sides, .count = 2});
     return true;
 }

@@ -15,6 +15,14 @@ struct side_text {
     char name[MAX_NAMES][NAME];
 };
 
+static int find_name(const struct side_text *s, const char *name)
+{
+    for (int i = 0; i < s->names; i++)
+        if (strcmp(s->name[i], name) == 0)
+            return i;
+    return -1;
+}
+
 static bool read_side(struct side_text *s, const char *p, const char *end)
 {
     bool open = false;
@@ -26,8 +34,12 @@ static bool read_side(struct side_text *s, const char *p, const char *end)
             if (open == (*p == '('))
                 return false;
             open = *p++ == '(';
+            if (open && s->axes == MAX_NAMES - 1)
+                return false;
             if (open)
                 s->first[s->axes++] = s->names;
+            else if (s->first[s->axes - 1] == s->names)
+                return false; /* () */
         } else {
             int n = 0;
             if (s->names == MAX_NAMES || s->axes == MAX_NAMES - 1)
@@ -36,8 +48,8 @@ static bool read_side(struct side_text *s, const char *p, const char *end)
                 s->first[s->axes++] = s->names;
             while (p < end && (isalnum((unsigned char)*p) || *p == '_') && n + 1 < NAME)
                 s->name[s->names][n++] = *p++;
-            if (n == 0)
-                return false;
+            if (n == 0 || n + 1 == NAME || find_name(s, s->name[s->names]) >= 0)
+                return false; /* not a letter, too long, named twice */
             s->names++;
         }
     }
@@ -55,14 +67,6 @@ int td_layout_text_axes(const char *text)
 {
     struct side_text left, right;
     return read_text(text, &left, &right) ? left.axes : -1;
-}
-
-static int find_name(const struct side_text *s, const char *name)
-{
-    for (int i = 0; i < s->names; i++)
-        if (strcmp(s->name[i], name) == 0)
-            return i;
-    return -1;
 }
 
 /* Sizes of the names of `s` that stand alone in their axis; 0 for the others. */

@@ -206,6 +206,11 @@ tdbg_status td_match_by_shape(struct td_matching *m, const char *argument, struc
 {
     (void)argument;
     struct group a, b;
+    bool alone = m->side[TD_SIDE_A]->count == 1 && m->side[TD_SIDE_B]->count == 1;
+    if (alone && m->count == 0) { /* whoever names two tensors means them, whatever their shapes */
+        td_pair(m, 0, 0, TD_MATCH_SHAPE);
+        return TDBG_OK;
+    }
     TD_TRY(group_init(&a, m, TD_SIDE_A, error));
     TD_TRY(group_init(&b, m, TD_SIDE_B, error));
     for (size_t i = 0, j = 0; i < a.count && j < b.count;) {

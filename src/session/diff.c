@@ -103,9 +103,29 @@ static tdbg_status pair_up(struct diff_run *run, struct tdbg_error *error)
     return status;
 }
 
+/* The layout that was given instead of the one that was found. */
+static tdbg_status lay_out_by_hand(struct diff_run *run, struct td_pair *p, struct td_alignment *alignment,
+                                   struct tdbg_error *error)
+{
+    struct tdbg_error why;
+    struct td_layout *given = td_arena_alloc(&run->diff->arena, sizeof *given);
+    if (!given)
+        return td_fail_nomem(error);
+    if (td_layout_parse(given, run->options->layout, &p->a->parts[0]->shape, &p->b->parts[0]->shape, &why) !=
+        TDBG_OK) {
+        p->ruling.verdict = TD_ERROR;
+        snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.180s", why.message);
+    }
+    alignment->layout = given;
+    alignment->other = NULL; /* what a person said counts */
+    return TDBG_OK;
+}
+
 static tdbg_status lay_out_pairs(struct diff_run *run, struct tdbg_error *error)
 {
     struct td_diff *diff = run->diff;
+    int axes = run->options->layout ? td_layout_text_axes(run->options->layout) : -1;
+    size_t by_hand = 0;
     diff->count = diff->matches.count;
     diff->pairs = td_arena_array(&diff->arena, diff->count + 1, sizeof *diff->pairs);
     run->scratch = calloc(diff->count + 1, sizeof *run->scratch);
@@ -125,22 +145,15 @@ static tdbg_status lay_out_pairs(struct diff_run *run, struct tdbg_error *error)
         if (!m->a || !m->b) {
             p->ruling.verdict = m->a ? TD_ONLY_A : TD_ONLY_B;
             snprintf(p->ruling.reason, sizeof p->ruling.reason, "no partner in %c", m->a ? 'B' : 'A');
-        } else if (run->options->layout) {
-            struct tdbg_error why;
-            const struct td_shape *sa = &m->a->parts[0]->shape, *sb = &m->b->parts[0]->shape;
-            struct td_layout *given = td_arena_alloc(&diff->arena, sizeof *given);
-            if (!given)
-                return td_fail_nomem(error);
-            if (sb->ndim == td_layout_text_axes(run->options->layout)) {
-                if (td_layout_parse(given, run->options->layout, sa, sb, &why) != TDBG_OK) {
-                    p->ruling.verdict = TD_ERROR;
-                    snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.180s", why.message);
-                }
-                diff->alignments.list[i].layout = given;
-            }
+        } else if (axes == m->b->parts[0]->shape.ndim) {
+            TD_TRY(lay_out_by_hand(run, p, &diff->alignments.list[i], error));
+            by_hand++;
         }
-        p->layout = run->diff->alignments.list[i].layout;
+        p->layout = diff->alignments.list[i].layout;
     }
+    if (axes >= 0 && by_hand == 0)
+        return td_fail(error, TDBG_MISUSE, "layout '%s' fits no pair: no tensor of B has %d axes",
+                       run->options->layout, axes);
     return TDBG_OK;
 }
 
