@@ -6,8 +6,8 @@ import pytest
 
 from difftools import TYPES, Typed, check_metrics, compare, dump, expected, number, one, single
 
-# What the loops in kernel/compare.c do not do yet; the marks go when the fused kernels land.
-KERNEL = pytest.mark.xfail(reason="waits for the fused kernels")
+# What the kernels do not do yet.
+KERNEL = pytest.mark.xfail(reason="sums of squares leave the range of double; 64-bit integers are compared as doubles")
 
 SHAPE = (3, 37, 41)  # more than one block of the kernels, and no multiple of any vector
 
@@ -47,8 +47,7 @@ def run_every_pair(tdbg, folder, **env):
     return done.stdout
 
 
-@pytest.mark.parametrize("complex_too", [False, pytest.param(True, marks=KERNEL)])
-def test_every_pair_of_types(tdbg, every_pair, complex_too):
+def test_every_pair_of_types(tdbg, every_pair):
     folder, sides = every_pair
     answer = json.loads(run_every_pair(tdbg, folder))
     assert answer["summary"]["pairs"] == len(TYPES) ** 2 and answer["summary"]["errors"] == 0
@@ -56,8 +55,7 @@ def test_every_pair_of_types(tdbg, every_pair, complex_too):
         a, b = sides[pair["a"]["name"]]
         assert (pair["a"]["dtype"], pair["b"]["dtype"]) == (a.dtype, b.dtype)
         assert pair["layout"] == {"shape": list(SHAPE), "steps": [], "by_value": False}
-        if complex_too or not (np.iscomplexobj(a.values) or np.iscomplexobj(b.values)):
-            check_metrics(pair["metrics"], a, b, pair["name"])
+        check_metrics(pair["metrics"], a, b, pair["name"])
 
 
 def test_side_statistics(tdbg, every_pair):
@@ -67,6 +65,8 @@ def test_side_statistics(tdbg, every_pair):
     for letter in "ab":
         stats = {t["name"]: t for t in tdbg.json("stats", folder / letter)["tensors"]}
         for pair in answer["pairs"]:
+            if len({pair[side]["dtype"].startswith("complex") for side in "ab"}) == 2:
+                continue  # beside a complex number a real one counts by its modulus, too
             alone, here = stats[pair[letter]["name"]], pair["metrics"][letter]
             for key, value in here.items():
                 if isinstance(value, float):
@@ -81,7 +81,6 @@ def test_same_bits_everywhere(tdbg, every_pair, env):
     assert run_every_pair(tdbg, every_pair[0], **env) == run_every_pair(tdbg, every_pair[0])
 
 
-@KERNEL
 def test_same_bits_for_a_tensor_that_is_split(tdbg, tmp_path):
     """From two million elements on a pair is shared by the threads."""
     rng = np.random.default_rng(4)
@@ -102,7 +101,7 @@ def test_same_bits_for_a_tensor_that_is_split(tdbg, tmp_path):
 
 @pytest.mark.parametrize("types", [("float32", "float32"), ("float32", "bfloat16"), ("float16", "float64"),
                                    ("bfloat16", "bfloat16"), ("int8", "int8"),
-                                   pytest.param(("complex64", "complex64"), marks=KERNEL)])  # fmt: skip
+                                   ("complex64", "complex64")])  # fmt: skip
 def test_heads_first(tdbg, tmp_path, types):
     rng = np.random.default_rng(5)
     values = rng.standard_normal((76, 8, 64)) * 3
@@ -329,7 +328,6 @@ def test_subnormals(tdbg, tmp_path, dtype):
     check_metrics(pair["metrics"], a, b)
 
 
-@KERNEL
 def test_mean_of_many_large_and_one_small(tdbg, tmp_path):
     """A plain running sum in double loses the small ones."""
     x = np.full(1_000_003, 1e8)
@@ -371,18 +369,16 @@ def test_integers_are_exact(tdbg, tmp_path, dtype):
     assert single(tdbg, tmp_path, x, y, "--atol", "1")["verdict"] == "within"
 
 
-@KERNEL
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_differ_by_the_modulus_of_the_difference(tdbg, tmp_path, dtype):
-    x = np.array([[1 + 1j, 2, 3j, -1]], dtype)
-    y = np.array([[1 - 1j, 2, 3, 1]], dtype)
+    x = np.array([[1 + 1j, 2], [3j, -1]], dtype)
+    y = np.array([[1 - 1j, 2], [3, 1]], dtype)
     pair = single(tdbg, tmp_path, x, y)
     assert pair["verdict"] == "diverged"
     check_metrics(pair["metrics"], Typed(dtype, x), Typed(dtype, y))
-    assert pair["metrics"]["argmax"] == [0, 2]
+    assert pair["metrics"]["argmax"] == [1, 0]
 
 
-@KERNEL
 def test_complex_conjugate_of_a_large_tensor(tdbg, tmp_path):
     rng = np.random.default_rng(13)
     x = (rng.standard_normal((70, 90)) + 1j * rng.standard_normal((70, 90))).astype(np.complex64)

@@ -1,0 +1,481 @@
+"""`tdbg diff` from outside: exit statuses, the shape of the answer, options, reports, and what is said when
+things do not fit."""
+import csv
+import json
+import re
+import stat
+import tarfile
+import xml.etree.ElementTree
+import zipfile
+
+import numpy as np
+import pytest
+
+import tensorfiles
+from difftools import Typed, compare, dump, one, single
+
+STAGES = ["post_ln_pre_attn", "query", "key", "post_attn", "post_mlp"]
+
+
+def model(layers=3, first=0, seed=1):
+    rng = np.random.default_rng(seed)
+    return {f"{first + n}_{s}": rng.standard_normal((12, 32)).astype(np.float32) for n in range(layers) for s in STAGES}
+
+
+def broken(tensors, name="1_query", factor=0.125):
+    """The same run with one stage scaled."""
+    return {n: (x * np.float32(factor) if n == name else x) for n, x in tensors.items()}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """a, same (identical), close (rounding), wrong (diverged at layer 1, query)"""
+    tensors = model()
+    rng = np.random.default_rng(2)
+    near = {n: (x * (1 + 2e-8 * rng.standard_normal(x.shape))).astype(np.float32) for n, x in tensors.items()}
+    dump(tmp_path / "a", tensors)
+    dump(tmp_path / "same", tensors)
+    dump(tmp_path / "close", near)
+    dump(tmp_path / "wrong", broken(tensors))
+    return tmp_path
+
+
+# --- exit status and JSON ------------------------------------------------------------------------------------------
+
+
+def test_exit_status(tdbg, runs):
+    for other, status in ("same", 0), ("close", 0), ("wrong", 1), ("nowhere", 2):
+        assert tdbg.run("diff", runs / "a", runs / other).returncode == status, other
+
+
+def test_a_pair_that_cannot_be_compared_is_trouble(tdbg, runs):
+    np.save(runs / "same" / "2_key.npy", np.zeros((5, 7), np.float32))
+    done = tdbg.run("diff", runs / "a", runs / "same")
+    assert done.returncode == 2 and "No divergence among the pairs that could be compared; 1 could not." in done.stdout
+    np.save(runs / "wrong" / "2_key.npy", np.zeros((5, 7), np.float32))
+    assert tdbg.run("diff", runs / "a", runs / "wrong").returncode == 1
+
+
+def test_nothing_in_common_is_a_difference(tdbg, tmp_path):
+    dump(tmp_path / "a", {"0_query": np.ones((3, 4)), "0_key": np.ones((3, 5))})
+    dump(tmp_path / "b", {"7_post_mlp": np.ones((9, 2)), "norm": np.ones(7)})
+    done = tdbg.run("diff", tmp_path / "a", tmp_path / "b")
+    assert done.returncode == 1 and done.stdout.endswith("Nothing in A has a partner in B.\n")
+
+
+def keys(thing):
+    return set(thing)
+
+
+def test_shape_of_the_answer(tdbg, runs):
+    del_b = runs / "wrong" / "2_post_mlp.npy"
+    del_b.unlink()
+    np.save(runs / "wrong" / "0_extra.npy", np.ones((2, 3, 5)))
+    np.save(runs / "wrong" / "2_key.npy", np.zeros((5, 7), np.float32))
+    (runs / "a" / "notes.npy").write_bytes(b"\x93NUMPY nothing")
+    answer = compare(tdbg, runs / "a", runs / "wrong", status=1)
+    assert keys(answer) >= {"version", "a", "b", "summary", "policy", "first_divergence", "pairs", "skipped"}
+    assert answer["version"] == 1
+    assert answer["a"] == {"path": str(runs / "a"), "tensors": 15}
+    assert answer["b"] == {"path": str(runs / "wrong"), "tensors": 15}
+    assert answer["summary"] == {"pairs": 14, "identical": 12, "within": 0, "diverged": 1, "errors": 1, "only_a": 1,
+                                 "only_b": 1}  # fmt: skip
+    assert answer["policy"] == {"kind": "noise", "rtol": None, "atol": None, "reference": None}
+    first = answer["first_divergence"]
+    assert keys(first) == {"index", "layer", "stage", "name", "diagnosis"}
+    assert (first["layer"], first["stage"], first["name"]) == (1, "query", "1_query.npy")
+    assert answer["pairs"][first["index"]]["name"] == first["name"]
+    for finding in first["diagnosis"]:
+        assert keys(finding) == {"kind", "confidence", "detail"} and 0 <= finding["confidence"] <= 1
+    assert [p["index"] for p in answer["pairs"]] == list(range(16))
+    for pair in answer["pairs"]:
+        assert keys(pair) >= {"index", "layer", "stage", "name", "strategy", "verdict", "reason", "a", "b", "layout",
+                              "metrics"}  # fmt: skip
+        measured = pair["verdict"] in ("identical", "within", "diverged")
+        assert (pair["a"] is None) == (pair["verdict"] == "only_b") and (pair["b"] is None) == (pair["verdict"] == "only_a")
+        for side in "ab":
+            if pair[side]:
+                assert keys(pair[side]) >= {"name", "dtype", "shape"}
+        if measured:
+            assert keys(pair["layout"]) == {"shape", "steps", "by_value"}
+            assert keys(pair["metrics"]) >= {
+                "max_abs", "mean_abs", "max_rel", "mean_rel", "mse", "rmse", "cosine", "rel_l2", "snr_db", "beyond",
+                "count", "nan_a", "nan_b", "inf_a", "inf_b", "argmax", "argmax_a", "argmax_b", "max_ulp"}  # fmt: skip
+        else:
+            assert pair["layout"] is None and pair["metrics"] is None
+        assert (pair.get("origin") is not None) == (pair["verdict"] == "diverged")
+    assert [keys(s) for s in answer["skipped"]] == [{"path", "name", "reason"}]
+    assert answer["skipped"][0]["name"] == "notes.npy" and answer["skipped"][0]["path"] == str(runs / "a")
+    verdicts = {p["name"]: (p["verdict"], p["reason"]) for p in answer["pairs"]}
+    assert verdicts["2_post_mlp.npy"] == ("only_a", "no partner in B")
+    assert verdicts["0_extra.npy"] == ("only_b", "no partner in A")
+    assert verdicts["2_key.npy"] == ("error", "shapes [12, 32] and [5, 7] do not line up (384 and 35 elements)")
+
+
+def test_order_is_that_of_execution(tdbg, runs):
+    answer = compare(tdbg, runs / "a", runs / "wrong")
+    assert [(p["layer"], p["stage"]) for p in answer["pairs"]] == [(n, s) for n in range(3) for s in STAGES]
+
+
+def test_names_without_layers(tdbg, tmp_path):
+    for side in "ab":
+        dump(tmp_path / side, {"embedding": np.ones((4, 5)), "head": np.ones((6, 2))})
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=0)
+    for pair, name in zip(answer["pairs"], ["embedding.npy", "head.npy"]):
+        assert pair["layer"] is None and pair["stage"] == pair["name"] == name
+
+
+def test_two_files_are_compared_whatever_their_names(tdbg, tmp_path):
+    np.save(tmp_path / "before.npy", np.ones((3, 4)))
+    np.save(tmp_path / "after.npy", np.ones((3, 4)))
+    np.save(tmp_path / "other.npy", np.ones((5, 7)))
+    assert one(compare(tdbg, tmp_path / "before.npy", tmp_path / "after.npy", status=0))["verdict"] == "identical"
+    pair = one(compare(tdbg, tmp_path / "before.npy", tmp_path / "other.npy", status=2))
+    assert pair["reason"] == "shapes [3, 4] and [5, 7] do not line up (12 and 35 elements)"
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+def test_only(tdbg, runs):
+    (runs / "wrong" / "2_post_mlp.npy").unlink()
+    np.save(runs / "wrong" / "2_key.npy", np.zeros((5, 7), np.float32))
+    listed = lambda what: [p["name"] for p in compare(tdbg, runs / "a", runs / "wrong", "--only", what)["pairs"]]
+    assert listed("diverged") == listed("born") == ["1_query.npy"]
+    assert listed("errors") == ["2_key.npy"] and listed("unmatched") == ["2_post_mlp.npy"]
+    assert len(listed("identical")) == 12 and listed("within") == []
+    whole = compare(tdbg, runs / "a", runs / "wrong")
+    part = compare(tdbg, runs / "a", runs / "wrong", "--only", "errors")
+    assert part["summary"] == whole["summary"] and part["first_divergence"] == whole["first_divergence"]
+
+
+def test_only_born_leaves_out_what_is_inherited(tdbg, tmp_path):
+    rng = np.random.default_rng(5)
+    names = [f"{n}_{s}" for n in range(2) for s in ("query", "query_final", "post_attn")]
+    a = {n: rng.standard_normal((8, 16)) for n in names}
+    b = {n: x * 2 if n.startswith("1_query") else x for n, x in a.items()}
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b")
+    origins = {p["name"]: p["origin"] for p in answer["pairs"] if "origin" in p}
+    assert origins == {"1_query.npy": "born", "1_query_final.npy": "inherited"}
+    assert [p["name"] for p in compare(tdbg, tmp_path / "a", tmp_path / "b", "--only", "born")["pairs"]] == ["1_query.npy"]
+
+
+def test_policies(tdbg, tmp_path):
+    x = np.random.default_rng(3).standard_normal((20, 40)).astype(np.float32)
+    y = x + np.float32(4e-5)
+    kinds = {}
+    for options in (), ("--policy", "noise"), ("--policy", "strict"), ("--rtol", "0", "--atol", "1e-4"), ("--atol", "1e-6"):
+        pair = single(tdbg, tmp_path, x, y, *options)
+        kinds[options] = pair["verdict"]
+    assert list(kinds.values()) == ["diverged", "diverged", "diverged", "within", "diverged"]
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", "--rtol", "0.5")
+    assert answer["policy"] == {"kind": "tolerance", "rtol": 0.5, "atol": 0.0, "reference": None}
+    assert compare(tdbg, tmp_path / "a", tmp_path / "b", "--policy", "strict")["policy"]["kind"] == "strict"
+
+
+def test_strict_knows_no_depth(tdbg, tmp_path):
+    """The noise floor grows with the layers; the tolerance of a type does not."""
+    x = np.random.default_rng(3).standard_normal((20, 40)).astype(np.float16)
+    y = (x.astype(np.float64) * (1 + 2e-3 * np.random.default_rng(4).choice([-1, 1], x.shape))).astype(np.float16)
+    for layer, noise in (0, "diverged"), (30, "within"):
+        dump(tmp_path / f"a{layer}", {f"{layer}_query": x})
+        dump(tmp_path / f"b{layer}", {f"{layer}_query": y})
+        sides = tmp_path / f"a{layer}", tmp_path / f"b{layer}"
+        assert one(compare(tdbg, *sides))["verdict"] == noise
+        assert one(compare(tdbg, *sides, "--policy", "strict"))["verdict"] == "diverged"
+
+
+def bfloat16(x):
+    return Typed("bfloat16", x).values.astype(np.float32)
+
+
+def test_reference(tdbg, tmp_path):
+    """A and B both round to bfloat16 in their own way; the float64 run says who is further off than rounding."""
+    rng = np.random.default_rng(6)
+    truth = rng.standard_normal((30, 64))
+    a = bfloat16(truth)
+    fair = bfloat16(truth * (1 + 2.0**-9 * rng.uniform(-1, 1, truth.shape)))
+    poor = bfloat16(truth * 1.03)
+    for name, x in ("truth", truth), ("a", a), ("fair", fair), ("poor", poor):
+        dump(tmp_path / name, {"0_query": x})
+    run = lambda b: compare(tdbg, tmp_path / "a", tmp_path / b, "--reference", tmp_path / "truth")
+    answer = run("fair")
+    assert answer["policy"] == {"kind": "reference", "rtol": None, "atol": None, "reference": str(tmp_path / "truth")}
+    assert one(answer)["verdict"] == "within"
+    pair = one(run("poor"))
+    assert pair["verdict"] == "diverged" and pair["metrics"]["beyond"] >= 0 and len(pair["worst"]) == 5
+    match = re.fullmatch(r"error against the reference: A (\S+), B (\S+) \(ratio (\S+), allowed 3\)", pair["reason"])
+    norm = np.linalg.norm
+    assert float(match[1]) == pytest.approx(norm(a - truth) / norm(truth), rel=1e-2)
+    assert float(match[2]) == pytest.approx(norm(poor - truth) / norm(truth), rel=1e-2)
+    assert float(match[3]) == pytest.approx(norm(poor - truth) / norm(a - truth), rel=1e-2)
+
+
+def test_layout_by_hand_reports_what_does_not_fit(tdbg, tmp_path):
+    x = np.arange(24.0).reshape(4, 6)
+    reason = lambda text: single(tdbg, tmp_path, x, x, "--layout", text, status=2)["reason"]
+    assert reason("a b -> b a") == "layout 'a b -> b a': 'b' is 4 in A and 6 in B"
+    assert reason("a b -> b c") == "layout 'a b -> b c': 'b' is 4 in A and 6 in B"
+    assert reason("a b -> a c") == "layout 'a b -> a c': 'c' is not on the left"
+    assert reason("a b -> a b c") == "layout 'a b -> a b c' for 2 axes of B and 2 of A"
+    assert single(tdbg, tmp_path, x, x.T.copy(), "--layout", "a b -> b a", status=0)["verdict"] == "identical"
+    line = tdbg.fails("diff", tmp_path / "a", tmp_path / "b", "--layout", "a b c -> a b c")
+    assert line == "tdbg: layout 'a b c -> a b c' fits no pair: no tensor of B has 3 axes"
+
+
+@pytest.mark.parametrize("text", ["a b", "->", "a ->", "-> a", "a -> b -> c", "(a -> a", "a) -> a", "a b -> a+b",
+                                  "() a -> a", "()" * 60 + " -> a", "a a -> a a", "((a)) -> a", "x" * 200 + " -> x",
+                                  " ".join(f"a{i}" for i in range(40)) + " -> a1"])  # fmt: skip
+def test_no_layout(tdbg, tmp_path, text):
+    single(tdbg, tmp_path, np.ones(3), np.ones(3))
+    line = tdbg.fails("diff", tmp_path / "a", tmp_path / "b", "--layout", text)
+    assert line == f"tdbg: '{text}' is no layout; write it as 'b h t d -> t h d'"
+
+
+USAGE = " (see 'tdbg diff --help')"
+
+
+@pytest.mark.parametrize("options, line", [
+    (["--only", "foo"], f"diff: --only takes identical, within, diverged, errors, unmatched or born, not 'foo'{USAGE}"),
+    (["--policy", "loose"], "no policy 'loose'; there are noise and strict"),
+    (["--policy", "strict", "--rtol", "1"], "one rule at a time: a policy, rtol and atol, or a reference"),
+    (["--reference", "a", "--atol", "1"], "one rule at a time: a policy, rtol and atol, or a reference"),
+    (["--rtol", "-1"], f"diff: --rtol takes a number of 0 or more, not '-1'{USAGE}"),
+    (["--atol", "nan"], f"diff: --atol takes a number of 0 or more, not 'nan'{USAGE}"),
+    (["--top", "x"], f"diff: --top takes a number, not 'x'{USAGE}"),
+    (["--threshold", "2"], "a threshold of 2; similarity lies between 0 and 1"),
+    (["--match", "best"], "no matching strategy 'best' (auto, stage, exact, fuzzy, fused, shape, regex:FROM=>TO, "
+                          "program:COMMAND, manual)"),
+    (["--match", "exact:x"], "matching strategy exact takes no argument"),
+    (["--match", "regex"], "matching strategy regex needs an argument: regex:…"),
+    (["--match", "regex:(=>x"], "regular expression '(': missing closing parenthesis (at character 1)"),
+    (["--match", "program:exit 3"], "matching program: exit 3: exit status 3"),
+    (["--pairs", "nowhere"], "nowhere: cannot open: No such file or directory"),
+    (["--reference", "nowhere"], "nowhere: cannot open: No such file or directory"),
+    (["--frobnicate"], f"diff: unknown option '--frobnicate'{USAGE}"),
+])  # fmt: skip
+def test_bad_options(tdbg, runs, options, line):
+    assert tdbg.fails("diff", "a", "same", *options, cwd=runs) == f"tdbg: {line}"
+
+
+def test_operands(tdbg, runs):
+    assert tdbg.fails("diff", "a", cwd=runs) == f"tdbg: diff: two PATHs are compared, 1 given{USAGE}"
+    assert tdbg.fails("diff", "a", "b", "c", cwd=runs) == f"tdbg: diff: two PATHs are compared, 3 given{USAGE}"
+    assert tdbg.fails("diff", "a", "nowhere", cwd=runs) == "tdbg: nowhere: cannot open: No such file or directory"
+    assert tdbg.fails("diff", "nowhere", "a", cwd=runs) == "tdbg: nowhere: cannot open: No such file or directory"
+
+
+@pytest.mark.parametrize("option", ["--csv", "--junit", "--save-pairs"])
+def test_a_report_that_cannot_be_written(tdbg, runs, option):
+    done = tdbg.run("diff", "a", "same", option, "nowhere/x", cwd=runs)
+    assert done.returncode == 2
+    assert done.stderr == "tdbg: nowhere/x: cannot create: No such file or directory\n"
+
+
+# --- pairing -----------------------------------------------------------------------------------------------------------
+
+
+def names(answer):
+    return {(p["a"]["name"], p["b"]["name"]): p["strategy"] for p in answer["pairs"] if p["a"] and p["b"]}
+
+
+def test_layer_offset_is_said(tdbg, tmp_path):
+    dump(tmp_path / "a", model(first=3))
+    dump(tmp_path / "b", model(first=0))
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=0)
+    assert answer["summary"]["identical"] == 15 and answer["layer_offset"] == -3
+    assert "layer n of A is layer n-3 of B" in tdbg.text("diff", tmp_path / "a", tmp_path / "b")
+
+
+def test_strategies(tdbg, tmp_path):
+    rng = np.random.default_rng(8)
+    weight = lambda: rng.standard_normal((24, 40)).astype(np.float32)
+    hf = {f"model.layers.{n}.self_attn.{p}_proj.weight": weight() for n in range(2) for p in "qk"}
+    gguf = {name.replace("model.layers.", "blk.").replace("self_attn.", "attn_").replace("_proj", ""): x for name, x in hf.items()}
+    (tmp_path / "hf.safetensors").write_bytes(tensorfiles.safetensors(hf))
+    (tmp_path / "gg.safetensors").write_bytes(tensorfiles.safetensors(gguf))
+    run = lambda *o: compare(tdbg, tmp_path / "hf.safetensors", tmp_path / "gg.safetensors", *o)
+    want = set(zip(hf, gguf))
+    assert names(run()) == {pair: "fuzzy" for pair in want}
+    assert names(run("--match", "fuzzy")) == {pair: "fuzzy" for pair in want}
+    assert run("--match", "exact")["summary"]["only_a"] == 4
+    assert names(run("--match", "shape")) == {pair: "shape" for pair in want}  # by value: all have one shape
+    rule = r"regex:model\.layers\.(\d+)\.self_attn\.(.)_proj\.weight=>blk.\1.attn_\2.weight"
+    assert names(run("--match", rule)) == {pair: "regex" for pair in want}
+    only_q = r"regex:model\.layers\.(\d+)\.self_attn\.q_proj\.weight=>blk.\1.attn_q.weight"
+    assert sorted(names(run("--match", only_q + ",fuzzy")).values()) == ["fuzzy", "fuzzy", "regex", "regex"]
+    same = compare(tdbg, tmp_path / "hf.safetensors", tmp_path / "hf.safetensors", "--match", "exact", status=0)
+    assert set(names(same).values()) == {"exact"}
+
+
+def test_stage_strategy(tdbg, runs):
+    assert set(names(compare(tdbg, runs / "a", runs / "same", "--match", "stage")).values()) == {"stage"}
+
+
+def test_matching_program(tdbg, tmp_path):
+    dump(tmp_path / "a", {"x": np.ones((3, 4)), "y": np.ones((3, 5))})
+    dump(tmp_path / "b", {"p": np.ones((3, 5)), "q": np.ones((3, 4))})
+    program = tmp_path / "matcher.py"
+    program.write_text("""#!/usr/bin/python3
+import json, sys
+question = json.load(sys.stdin)
+assert question["version"] == 1
+shapes = {tuple(t["shape"]): t["name"] for t in question["b"]}
+pairs = [{"a": t["name"], "b": shapes[tuple(t["shape"])]} for t in question["a"]]
+json.dump({"version": 1, "pairs": pairs}, sys.stdout)
+""")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", "--match", f"program:{program}", status=0)
+    assert names(answer) == {("x.npy", "q.npy"): "program", ("y.npy", "p.npy"): "program"}
+
+
+def test_pairs_by_hand_and_back(tdbg, tmp_path):
+    rng = np.random.default_rng(9)
+    dump(tmp_path / "a", {"one": rng.standard_normal((6, 7)), "two": rng.standard_normal((6, 7))})
+    dump(tmp_path / "b", {"one": np.load(tmp_path / "a" / "two.npy"), "two": np.load(tmp_path / "a" / "one.npy")})
+    assert compare(tdbg, tmp_path / "a", tmp_path / "b")["summary"]["diverged"] == 2
+    crossed = tmp_path / "crossed.json"
+    crossed.write_text(json.dumps({"version": 1, "pairs": [{"a": "one.npy", "b": "two.npy"}]}))
+    saved = tmp_path / "saved.json"
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", "--pairs", crossed, "--match", "auto", "--save-pairs", saved, status=0)
+    assert names(answer)[("one.npy", "two.npy")] == "manual" and len(names(answer)) == 2
+    text = json.loads(saved.read_text())
+    assert {(p["a"], p["b"]) for p in text["pairs"]} == {("one.npy", "two.npy"), ("two.npy", "one.npy")}
+    again = compare(tdbg, tmp_path / "a", tmp_path / "b", "--pairs", saved, status=0)
+    assert set(names(again)) == set(names(answer)) and set(names(again).values()) == {"manual"}
+
+
+@pytest.mark.parametrize("text, line", [
+    ('{"version":1,"pairs":[{"a":"nope","b":"0_key.npy"}]}', "the list of pairs names 'nope', which is not in A"),
+    ('{"version":2,"pairs":[]}', "pairs.json: list of pairs: \"version\" is not 1"),
+    ('{"pairs":[', "pairs.json: list of pairs is not valid JSON: ']' expected near end of file (at byte 10)"),
+])  # fmt: skip
+def test_bad_pairs(tdbg, runs, text, line):
+    (runs / "pairs.json").write_text(text)
+    assert tdbg.fails("diff", "a", "same", "--pairs", "pairs.json", cwd=runs) == f"tdbg: {line}"
+
+
+# --- mixed inputs -------------------------------------------------------------------------------------------------------
+
+
+def test_folder_against_archives(tdbg, runs):
+    with zipfile.ZipFile(runs / "a.zip", "w") as z:
+        for path in sorted((runs / "a").iterdir()):
+            z.write(path, path.name)
+    with tarfile.open(runs / "wrong.tar.gz", "w:gz") as t:
+        for path in sorted((runs / "wrong").iterdir()):
+            t.add(path, path.name)
+    plain = compare(tdbg, runs / "a", runs / "wrong")
+    for a, b in ("a.zip", "wrong"), ("a", "wrong.tar.gz"), ("a.zip", "wrong.tar.gz"):
+        mixed = compare(tdbg, runs / a, runs / b, status=1)
+        assert mixed["summary"] == plain["summary"] and mixed["first_divergence"] == plain["first_divergence"]
+        assert [p["metrics"] for p in mixed["pairs"]] == [p["metrics"] for p in plain["pairs"]]
+
+
+def test_formats_against_each_other(tdbg, runs):
+    torch = pytest.importorskip("torch")
+    tensors = model()
+    (runs / "pth").mkdir()
+    (runs / "st").mkdir()
+    for name, x in tensors.items():
+        torch.save(torch.from_numpy(x), runs / "pth" / f"{name}.pth")
+        (runs / "st" / f"{name}.safetensors").write_bytes(tensorfiles.safetensors({name: x}))
+    torch.save({name: torch.from_numpy(x) for name, x in tensors.items()}, runs / "all.pth")
+    (runs / "all.safetensors").write_bytes(tensorfiles.safetensors(tensors))
+    np.savez(runs / "all.npz", **tensors)
+    forms = ["a", "pth", "st", "all.pth", "all.safetensors", "all.npz"]
+    for i, a in enumerate(forms):
+        for b in forms[i + 1 :]:
+            answer = compare(tdbg, runs / a, runs / b, status=0)
+            assert answer["summary"]["identical"] == 15 and answer["summary"]["only_a"] == 0, (a, b)
+            assert [p["layer"] for p in answer["pairs"]] == [n for n in range(3) for _ in STAGES]
+
+
+def test_python_scalars_in_dumps(tdbg, tmp_path):
+    """0_scaling.pth may hold a float, 0_sliding.pth an int."""
+    torch = pytest.importorskip("torch")
+    for side, sliding in ("a", 128), ("b", 127):
+        (tmp_path / side).mkdir()
+        torch.save(0.125, tmp_path / side / "0_scaling.pth")
+        torch.save(sliding, tmp_path / side / "0_sliding.pth")
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)
+    assert [p["verdict"] for p in answer["pairs"]] == ["identical", "diverged"]
+    assert answer["pairs"][1]["reason"] == "scalars are exact: 128 against 127"
+
+
+def test_unreadable_members_are_listed(tdbg, runs):
+    (runs / "wrong" / "1_key.npy").write_bytes((runs / "wrong" / "1_key.npy").read_bytes()[:40])
+    done = tdbg.run("diff", runs / "a", runs / "wrong")
+    assert done.returncode == 1 and "only in A: 1_key.npy" in done.stdout
+    assert done.stderr.startswith("1 skipped: 1_key.npy: ") and len(done.stderr.splitlines()) == 1
+    assert tdbg.run("diff", "-q", runs / "a", runs / "wrong").stderr == ""
+
+
+# --- reports ------------------------------------------------------------------------------------------------------------
+
+
+def test_csv(tdbg, runs):
+    np.save(runs / "wrong" / "2_key.npy", np.zeros((5, 7), np.float32))
+    odd = 'odd, "quoted"'
+    np.save(runs / "a" / f"{odd}.npy", np.ones(3))
+    answer = compare(tdbg, runs / "a", runs / "wrong", "--csv", runs / "out.csv", status=1)
+    with open(runs / "out.csv", newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    assert len(rows) == len(answer["pairs"]) and None not in rows[0] and all(None not in r.values() for r in rows)
+    for row, pair in zip(rows, answer["pairs"]):
+        assert (row["name"], row["verdict"], row["reason"]) == (pair["name"], pair["verdict"], pair["reason"])
+        assert row["layer"] == ("" if pair["layer"] is None else str(pair["layer"]))
+        assert row["shape_a"] == ("x".join(map(str, pair["a"]["shape"])) if pair["a"] else "")
+        for key in "max_abs", "mean_rel", "cosine", "snr_db", "beyond", "count", "nan_a", "inf_b":
+            if pair["metrics"]:
+                assert float(row[key]) == float(pair["metrics"][key])
+            else:
+                assert row[key] == ""
+    assert [r["diagnosis"] for r in rows if r["diagnosis"]] == ["scale"]
+
+
+def test_junit(tdbg, runs):
+    np.save(runs / "wrong" / "2_key.npy", np.zeros((5, 7), np.float32))
+    np.save(runs / "a" / "<&\"'>\x01.npy", np.ones(3))
+    answer = compare(tdbg, runs / "a", runs / "wrong", "--junit", runs / "out.xml", status=1)
+    suite = xml.etree.ElementTree.parse(runs / "out.xml").getroot().find("testsuite")
+    cases, summary = suite.findall("testcase"), answer["summary"]
+    assert int(suite.get("tests")) == len(cases) == len(answer["pairs"])
+    for element, attribute, count in (("failure", "failures", summary["diverged"]), ("error", "errors", summary["errors"]),
+                                      ("skipped", "skipped", summary["only_a"] + summary["only_b"])):  # fmt: skip
+        assert int(suite.get(attribute)) == len([c for c in cases if c.find(element) is not None]) == count
+    failed = [c for c in cases if c.find("failure") is not None]
+    assert [(c.get("classname"), c.get("name")) for c in failed] == [("layer 1", "query")]
+    assert "scale" in failed[0].find("failure").text
+    assert failed[0].find("failure").get("message") == answer["pairs"][answer["first_divergence"]["index"]]["reason"]
+    assert "First divergence: layer 1, query." in suite.find("system-out").text
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+@pytest.mark.parametrize("verbose", [(), ("-v",)])
+def test_text_fits_the_width(tdbg, runs, width, verbose):
+    for name in "a_tensor_with_a_rather_long_name_that_has_no_partner_anywhere", "another_tensor_of_that_kind_and_length", "third":
+        np.save(runs / "a" / f"{name}.npy", np.ones(3))
+    text = tdbg.text("diff", "a", "wrong", *verbose, status=1, cwd=runs, env={"COLUMNS": str(width)})
+    assert max(len(line) for line in text.splitlines()) <= width, text
+    assert text.splitlines()[0] == "A  a  (18 tensors)"
+    assert "15 pairs: 14 identical, 1 diverged, 3 only in A" in text
+    closing = " ".join(text.split("\n\n")[-1].split())
+    assert closing.startswith("First divergence: layer 1, query. B is off by 87.5 % of A (relative L2), ")
+    assert "It looks like scale: 100.0 % explained by x 0.125 = 1/8. " in closing
+    assert closing.endswith("Look for a factor applied twice, left out, or folded into the weights. The 8 tensors after it agree again.")
+
+
+def test_text_of_agreement(tdbg, runs):
+    assert tdbg.text("diff", runs / "a", runs / "same").endswith("The two are identical.\n")
+    assert tdbg.text("diff", runs / "a", runs / "close").endswith("The two agree: what differs is within the tolerance.\n")
+    assert tdbg.text("diff", "-q", runs / "a", runs / "same") == "The two are identical.\n"
+
+
+def test_same_bytes_everywhere(tdbg, runs):
+    for options in ("--json",), (), ("-v",):
+        outputs = {tdbg.text("diff", *options, runs / "a", runs / "wrong", status=1, env=env)
+                   for env in ({}, {"TDBG_THREADS": "1"}, {"TDBG_THREADS": "2"}, {"TDBG_CPU": "scalar"})}  # fmt: skip
+        assert len(outputs) == 1
