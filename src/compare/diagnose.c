@@ -188,12 +188,21 @@ static bool better(const struct td_finding *x, const struct td_finding *y)
     return x->explained > y->explained;
 }
 
+/* Two findings of one kind: of the complete the one that needs fewer numbers, else what explains more. */
+static bool replaces(const struct td_finding *x, const struct td_finding *y)
+{
+    if (x->complete != y->complete)
+        return x->complete;
+    if (x->complete && x->parameters != y->parameters)
+        return x->parameters < y->parameters;
+    return x->explained > y->explained;
+}
+
 static void insert(struct td_diagnosis *d, const struct td_finding *f)
 {
-    for (int i = 0; i < d->count; i++) /* one finding of a kind: the better one */
+    for (int i = 0; i < d->count; i++) /* one finding of a kind */
         if (d->list[i].kind == f->kind) {
-            if (!better(f, &d->list[i]) &&
-                !(f->complete == d->list[i].complete && f->explained > d->list[i].explained))
+            if (!replaces(f, &d->list[i]))
                 return;
             memmove(&d->list[i], &d->list[i + 1], (size_t)(d->count - i - 1) * sizeof *f);
             d->count--;
@@ -216,7 +225,7 @@ void td_enter(const struct td_evidence *e, struct td_diagnosis *d, enum td_kind_
 {
     /* Fitting p numbers to n values explains p/n of pure noise; scale the remainder back up. */
     double n = (double)e->usable, corrected = parameters < n ? rest * n / (n - parameters) : INFINITY;
-    struct td_finding f = {.kind = kind, .explained = td_explained(e, corrected)};
+    struct td_finding f = {.kind = kind, .explained = td_explained(e, corrected), .parameters = parameters};
     double size = fmax(e->power_a, e->power_b);
     f.complete = corrected <= COMPLETE * COMPLETE * e->c->floor * e->c->floor * size;
     if (!(f.explained >= WORTH_SAYING))

@@ -39,8 +39,9 @@ const char *td_mistake_name(enum td_kind_of_mistake kind);
 
 struct td_finding {
     enum td_kind_of_mistake kind;
-    double explained; /* share of the squared error, 0 to 1 */
-    bool complete;    /* the remainder is within the noise floor */
+    double explained;  /* share of the squared error, 0 to 1 */
+    bool complete;     /* the remainder is within the noise floor */
+    double parameters; /* numbers that were fitted */
     double confidence;
     char detail[256];
 };

@@ -23,9 +23,9 @@ struct heads3 { /* [tokens][heads][size] */
 struct attention {
     struct heads3 q, k, v;
     double scale;
-    int64_t window; /* 0: none */
-    int64_t ahead;  /* how many later tokens are seen; -1: not even itself */
-    bool tiled;     /* query head h uses key head h % kv instead of h / group */
+    int64_t window;                /* 0: none */
+    int64_t ahead;                 /* how many later tokens are seen; -1: not even itself */
+    bool tiled_keys, tiled_values; /* query head h uses head h % kv instead of h / group */
 };
 
 /* The item as tokens x heads x size, whatever order its axes have. */
@@ -89,7 +89,8 @@ static void replay(const struct attention *at, double *weights, double *out)
     int64_t n = at->q.tokens, group = at->q.heads / at->k.heads, spread = at->q.heads / at->v.heads;
     for (int64_t t = 0; t < n; t++)
         for (int64_t h = 0; h < at->q.heads; h++) {
-            int64_t kh = at->tiled ? h % at->k.heads : h / group, vh = h / spread;
+            int64_t kh = at->tiled_keys ? h % at->k.heads : h / group,
+                    vh = at->tiled_values ? h % at->v.heads : h / spread;
             double largest = -INFINITY, total = 0;
             for (int64_t s = 0; s < n; s++) {
                 bool seen = s <= t + at->ahead && (at->window == 0 || t - s < at->window);
@@ -165,6 +166,22 @@ static void try_masks(struct td_evidence *e, struct td_diagnosis *d, const struc
     }
 }
 
+static void try_groupings(struct td_evidence *e, struct td_diagnosis *d, const struct attention *right,
+                          double *weights)
+{
+    static const char *const what[] = {NULL, "key heads tiled instead of repeated",
+                                       "value heads tiled instead of repeated",
+                                       "key and value heads tiled instead of repeated"};
+    if (right->k.heads == 1 || right->k.heads == right->q.heads || right->k.heads != right->v.heads)
+        return;
+    for (int which = 1; which < 4; which++) {
+        struct attention at = *right;
+        at.tiled_keys = which & 1;
+        at.tiled_values = which & 2;
+        try_variant(e, d, &at, weights, TD_IS_PERMUTATION, what[which]);
+    }
+}
+
 static void hear(struct td_evidence *e, struct td_diagnosis *d, struct attention *at, double *weights)
 {
     double number;
@@ -179,11 +196,7 @@ static void hear(struct td_evidence *e, struct td_diagnosis *d, struct attention
         return;
     try_scales(e, d, *at, weights);
     try_masks(e, d, at, weights);
-    if (at->k.heads > 1 && at->k.heads < at->q.heads) {
-        struct attention tiled = *at;
-        tiled.tiled = true;
-        try_variant(e, d, &tiled, weights, TD_IS_PERMUTATION, "key heads tiled instead of repeated");
-    }
+    try_groupings(e, d, at, weights);
 }
 
 void td_suspect_attention(struct td_evidence *e, struct td_diagnosis *d)

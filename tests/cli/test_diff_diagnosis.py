@@ -1,0 +1,337 @@
+"""What kind of mistake a divergence looks like: the example model with each of its bugs, every kind on tensors made
+for it, and what the dump doctor has to say."""
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import BINARY, ROOT
+from difftools import Typed, compare, dump
+
+EXAMPLE = BINARY.parent / "examples" / "tiny_transformer"
+TOKENS, HEADS, SIZE = 24, 8, 16
+
+
+def first_of(answer):
+    first = answer["first_divergence"]
+    return first and (first["layer"], first["stage"], first["diagnosis"][0]["kind"])
+
+
+# --- a whole model -----------------------------------------------------------------------------------------------------
+
+# bug: stage, kinds that name it, first layer that has it (when the bug starts at layer 1)
+BUGS = {
+    "missing-query-bias": ("query", {"bias"}, 1),
+    "wrong-scale": ("post_attn", {"scale"}, 1),
+    "swapped-kv": ("key", {"swap"}, 1),
+    "rope-interleaved": ("query_final", {"rope"}, 1),
+    "mask-off-by-one": ("post_attn", {"mask"}, 1),
+    "token-shift": ("key_final", {"shift"}, 1),
+    "kv-tiled": ("post_attn", {"permutation"}, 1),
+    "window-ignored": ("post_attn", {"mask"}, 2),  # layer 1 has no window
+    "stale-weights": ("post_ln_pre_attn", {"channel_scale", "stale", "unknown"}, 1),
+    "gate-up-swapped": ("post_mlp", {"unknown"}, 1),
+}
+
+
+def example(tmp_path, *options):
+    if not EXAMPLE.is_file():
+        pytest.skip(f"{EXAMPLE} is not built")
+    subprocess.run([EXAMPLE, tmp_path, *map(str, options)], check=True, stdout=subprocess.DEVNULL)
+    return tmp_path / "a", tmp_path / "b"
+
+
+@pytest.mark.parametrize("seed, layers", [(1, 4), (2, 6), (77, 3)])
+@pytest.mark.parametrize("bug", BUGS)
+def test_bugs_of_the_example(tdbg, tmp_path, bug, seed, layers):
+    stage, kinds, layer = BUGS[bug]
+    answer = compare(tdbg, *example(tmp_path, "--bug", bug, "--seed", seed, "--layers", layers), status=1)
+    where = first_of(answer)
+    assert where[:2] == (layer, stage) and where[2] in kinds, answer["first_divergence"]
+    assert all(p["verdict"] != "diverged" for p in answer["pairs"][: answer["first_divergence"]["index"]])
+    assert answer["notes"] == []
+
+
+@pytest.mark.parametrize("bug", ["missing-query-bias", "token-shift"])
+def test_a_bug_that_begins_late(tdbg, tmp_path, bug):
+    answer = compare(tdbg, *example(tmp_path, "--bug", bug, "--layers", "8", "--from", "6"), status=1)
+    assert first_of(answer)[:2] == (6, BUGS[bug][0]) and first_of(answer)[2] in BUGS[bug][1]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("layers", [1, 4, 24])
+def test_a_faithful_port(tdbg, tmp_path, seed, layers):
+    answer = compare(tdbg, *example(tmp_path, "--bug", "none", "--seed", seed, "--layers", layers), status=0)
+    assert answer["first_divergence"] is None and answer["notes"] == []
+    assert answer["summary"]["diverged"] == answer["summary"]["errors"] == 0
+    assert answer["summary"]["pairs"] == layers * 13
+
+
+# --- every kind by itself ------------------------------------------------------------------------------------------------
+
+
+def run_of(layers=3, seed=1):
+    """Unrelated tensors in the places of a model's stages: what matters is how B's differ from A's."""
+    rng = np.random.default_rng(seed)
+    heads = lambda: rng.standard_normal((TOKENS, HEADS, SIZE)).astype(np.float32)
+    run = {}
+    for n in range(layers):
+        run[f"{n}_post_ln_pre_attn"] = rng.standard_normal((TOKENS, HEADS * SIZE)).astype(np.float32)
+        for stage in "query", "key", "value":
+            run[f"{n}_{stage}"] = heads()
+        run[f"{n}_post_mlp"] = rng.standard_normal((TOKENS, HEADS * SIZE)).astype(np.float32)
+    return run
+
+
+def diagnose(tdbg, tmp_path, change, stage="query", b_type=None, options=()):
+    """Layer 1's `stage` of B is change(A's); the rest is the same."""
+    a = run_of()
+    b = dict(a)
+    b[f"1_{stage}"] = np.asarray(change(a[f"1_{stage}"])).astype(b_type or np.float32)
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", *options, status=1)
+    assert first_of(answer)[:2] == (1, stage)
+    return answer["first_divergence"]["diagnosis"]
+
+
+def rng():
+    return np.random.default_rng(99)
+
+
+def zero_some(x):
+    y = x.copy()
+    y[5:9] = 0
+    return y
+
+
+def spoil_heads(x):
+    y = x.copy()
+    y[:, [2, 5]] = rng().standard_normal((TOKENS, 2, SIZE))
+    return y
+
+
+def put(value):
+    def change(x):
+        y = x.copy()
+        y[3, 2, 1] = value
+        return y
+
+    return change
+
+
+def interleave(x):
+    return x.reshape(TOKENS, HEADS, 2, SIZE // 2).swapaxes(2, 3).reshape(x.shape)
+
+
+def lose_the_start(x):
+    y = np.zeros_like(x)
+    y[1:] = x[:-1]
+    return y
+
+
+KINDS = {
+    "scale": (lambda x: x * 0.25, "scale", "100.0 % explained by x 0.25 = 1/sqrt(16)"),
+    "scale by a number": (lambda x: x * 1.7, "scale", "100.0 % explained by x 1.7"),
+    "sign": (lambda x: -x, "sign", "100.0 % explained by the opposite sign"),
+    "offset": (lambda x: x + 0.5, "bias", "100.0 % explained by adding 0.5 everywhere"),
+    "bias": (lambda x: x + 0.5 * rng().standard_normal((HEADS, SIZE)), "bias",
+             "100.0 % explained by an offset the same for every token (axis 0)"),
+    "channel scale": (lambda x: x * rng().uniform(0.5, 2, SIZE), "channel_scale", "per channel (axis 2)"),
+    "head scale": (lambda x: x * rng().uniform(0.5, 2, (HEADS, 1)), "channel_scale", "per head (axis 1)"),
+    "rolled tokens": (lambda x: np.roll(x, 3, 0), "shift", "100.0 % explained by axis 0 (tokens) rolled by 3"),
+    "late by one": (lose_the_start, "shift", "axis 0 (tokens) shifted by 1"),
+    "exchanged heads": (lambda x: x[:, [0, 6, 2, 3, 4, 5, 1, 7]], "permutation", "axis 1 (heads) 1 and 6 exchanged"),
+    "reversed heads": (lambda x: x[:, ::-1], "permutation", "axis 1 (heads) in reverse order"),
+    "shuffled channels": (lambda x: x[..., rng().permutation(SIZE)], "permutation", "axis 2 (channels)"),
+    "scrambled": (lambda x: x.transpose(1, 0, 2).reshape(x.shape), "transpose",
+                  "a reshape where axes 0 and 1 should have been exchanged"),
+    "rotary order": (interleave, "rope", "channels in interleaved order within heads of 16"),
+    "clamped": (lambda x: np.clip(x, -1, 1), "clamp", "limiting A to [-1, 1]"),
+    "clamped above": (lambda x: np.minimum(x, 0.75), "clamp", "limiting A from above at 0.75"),
+    "zeroed": (zero_some, "zeroed", "values are zero in B and not in A: token 5-8 of axis 0"),
+    "all zero": (np.zeros_like, "zeroed", "3072 values are zero in B and not in A"),
+    "two heads": (spoil_heads, "partial", "only head 2, 5 of axis 1 (2 of 8) differ"),
+    "coarse": (lambda x: Typed("bfloat16", x).values, "precision", "100.0 % of B's values are bfloat16 numbers stored as float32"),
+    "coarse half": (lambda x: x.astype(np.float16), "precision", "100.0 % of B's values are float16 numbers stored as float32"),
+    "nan": (put(np.nan), "nan", "1 values are NaN in B and finite in A"),
+    "infinity": (put(np.inf), "inf", "1 values are infinite in B and finite in A"),
+    "unrelated": (lambda x: rng().standard_normal(x.shape), "unknown", "no simple rule relates the two"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_kinds(tdbg, tmp_path, case):
+    change, kind, detail = KINDS[case]
+    diagnosis = diagnose(tdbg, tmp_path, change)
+    assert diagnosis[0]["kind"] == kind, diagnosis
+    assert detail in diagnosis[0]["detail"]
+    assert diagnosis[-1]["kind"] == "unknown"
+    if kind != "unknown":
+        assert diagnosis[0]["confidence"] >= 0.9 > 0.5 > diagnosis[-1]["confidence"]
+
+
+@pytest.mark.parametrize("case", ["scale", "sign", "bias", "rolled tokens", "exchanged heads", "zeroed"])
+@pytest.mark.parametrize("options", [("--policy", "strict"), ("--rtol", "1e-3")])
+def test_the_rule_does_not_change_the_diagnosis(tdbg, tmp_path, case, options):
+    change, kind, detail = KINDS[case]
+    diagnosis = diagnose(tdbg, tmp_path, change, b_type=np.float16, options=options)
+    assert diagnosis[0]["kind"] == kind and diagnosis[0]["confidence"] >= 0.9, diagnosis
+
+
+@pytest.mark.parametrize("case", ["scale", "sign", "bias", "rolled tokens", "exchanged heads", "clamped", "zeroed"])
+def test_kinds_under_rounding(tdbg, tmp_path, case):
+    """Half precision on top of the mistake: still named, still complete."""
+    change, kind, _ = KINDS[case]
+    assert diagnose(tdbg, tmp_path, change, b_type=np.float16)[0]["kind"] == kind
+
+
+def test_one_square_transposed(tdbg, tmp_path):
+    r = np.random.default_rng(4)
+    a = {f"layers.{n}.proj.weight": r.standard_normal((40, 40)) for n in range(3)}
+    b = {n: x.T.copy() if ".1." in n else x for n, x in a.items()}
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)
+    assert first_of(answer)[0] == 1 and first_of(answer)[2] == "transpose"
+
+
+def change_run(tdbg, tmp_path, change, **options):
+    a = run_of(**options)
+    b = dict(a)
+    change(a, b)
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    return compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)
+
+
+def test_swap(tdbg, tmp_path):
+    def change(a, b):
+        b["1_key"], b["1_value"] = a["1_value"], a["1_key"]
+
+    answer = change_run(tdbg, tmp_path, change)
+    assert first_of(answer) == (1, "key", "swap")
+    assert answer["first_divergence"]["diagnosis"][0]["detail"] == "B's key is A's value"
+
+
+def test_stale(tdbg, tmp_path):
+    def change(a, b):
+        b["2_value"] = a["1_value"]
+
+    answer = change_run(tdbg, tmp_path, change)
+    assert first_of(answer) == (2, "value", "stale")
+    assert answer["first_divergence"]["diagnosis"][0]["detail"] == "B's value of layer 2 is A's of layer 1"
+
+
+def attention(q, k, v, scale, window=0, ahead=0):
+    n = len(q)
+    scores = np.einsum("thd,shd->hts", q, k) * scale
+    t, s = np.indices((n, n))
+    seen = s <= t + ahead
+    if window:
+        seen &= t - s < window
+    weights = np.exp(np.where(seen, scores, -np.inf) - scores.max())
+    return np.einsum("hts,shd->thd", weights / weights.sum(-1, keepdims=True), v)
+
+
+@pytest.mark.parametrize("wrong, kind, detail", [
+    ({"ahead": 1}, "mask", "each token seeing one later token"),
+    ({"ahead": TOKENS}, "mask", "no causal mask"),
+    ({"window": 5}, "mask", "a sliding window of 5"),
+    ({"scale": 1 / SIZE}, "scale", "a scale of 1/size"),
+    ({"scale": 1}, "scale", "a scale of 1 "),
+])  # fmt: skip
+def test_attention_is_replayed(tdbg, tmp_path, wrong, kind, detail):
+    r = np.random.default_rng(5)
+    q, k, v = r.standard_normal((3, TOKENS, HEADS, SIZE))
+    right = {"scale": SIZE**-0.5}
+    for side, how in ("a", right), ("b", {**right, **wrong}):
+        dump(tmp_path / side, {"0_query_final": q, "0_key_final": k, "0_value_final": v,
+                               "0_post_attn": attention(q, k, v, **how)})  # fmt: skip
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)
+    assert first_of(answer) == (0, "post_attn", kind), answer["first_divergence"]
+    assert detail in answer["first_divergence"]["diagnosis"][0]["detail"]
+
+
+@pytest.mark.parametrize("how", ["left out", "late", "backwards", "interleaved"])
+def test_rotary_embedding(tdbg, tmp_path, how):
+    r = np.random.default_rng(6)
+    x = r.standard_normal((TOKENS, HEADS, SIZE))
+
+    def rope(start=0, sense=1, neighbours=False):
+        angle = sense * (np.arange(TOKENS)[:, None] + start) * 10000.0 ** (-np.arange(SIZE // 2) * 2 / SIZE)
+        c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
+        u, v = (x[..., 0::2], x[..., 1::2]) if neighbours else (x[..., : SIZE // 2], x[..., SIZE // 2 :])
+        y = np.stack((c * u - s * v, s * u + c * v), -1 if neighbours else -2)
+        return y.reshape(x.shape)
+
+    wrong = {"left out": lambda: x, "late": lambda: rope(start=1), "backwards": lambda: rope(sense=-1),
+             "interleaved": lambda: rope(neighbours=True)}[how]()  # fmt: skip
+    dump(tmp_path / "a", {"0_query": x, "0_query_final": rope()})
+    dump(tmp_path / "b", {"0_query": x, "0_query_final": wrong})
+    assert first_of(compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)) == (0, "query_final", "rope")
+
+
+# --- when the dumps are at fault -------------------------------------------------------------------------------------------
+
+
+def test_a_stage_dumped_twice(tdbg, tmp_path):
+    def change(a, b):
+        b["1_key"] = a["1_query"]
+
+    notes = change_run(tdbg, tmp_path, change)["notes"]
+    assert any("hold the same values: one stage was dumped twice" in n and "1_key.npy" in n for n in notes), notes
+
+
+def test_a_buffer_overwritten_after_use(tdbg, tmp_path):
+    """query differs, query_final, which is computed from it, agrees."""
+    r = np.random.default_rng(7)
+    a = {f"{n}_{s}": r.standard_normal((TOKENS, HEADS, SIZE)) for n in range(3) for s in ("query", "query_final", "post_attn")}
+    b = {**a, "1_query": r.standard_normal((TOKENS, HEADS, SIZE))}
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    notes = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["notes"]
+    assert len(notes) == 1 and notes[0].startswith("1_query.npy differs, yet 1_query_final.npy, which is computed from it, agrees")
+
+
+def test_other_inputs(tdbg, tmp_path):
+    dump(tmp_path / "a", run_of(seed=1))
+    dump(tmp_path / "b", run_of(seed=2))
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)
+    assert any("were both given the same tokens?" in n for n in answer["notes"]), answer["notes"]
+    text = tdbg.text("diff", tmp_path / "a", tmp_path / "b", status=1)
+    assert "were both given the same tokens?" in " ".join(text.split())
+
+
+def test_padding(tdbg, tmp_path):
+    a = run_of()
+    b = {n: np.concatenate((x, np.zeros((8,) + x.shape[1:], x.dtype))) for n, x in a.items()}
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=0)
+    assert answer["notes"] == ["15 pairs differ in length (2_post_mlp.npy: only 24 of axis 0 are on both sides): padding rows "
+                               "were left out of the comparison"]  # fmt: skip
+
+
+def test_a_clean_run_gets_no_notes(tdbg, tmp_path):
+    dump(tmp_path / "a", run_of())
+    dump(tmp_path / "b", run_of())
+    assert compare(tdbg, tmp_path / "a", tmp_path / "b", status=0)["notes"] == []
+
+
+# --- the bug zoo -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_bug_zoo(tdbg, tmp_path):
+    zoo = next((p for p in (ROOT.parent / "shared" / "bugzoo", pathlib.Path("../shared/bugzoo")) if p.is_dir()), None)
+    if zoo is None:
+        pytest.skip("no ../shared/bugzoo beside the checkout")
+    pytest.importorskip("torch")
+    subprocess.run([sys.executable, zoo / "zoo.py", tmp_path / "zoo", "--seed", "1"], check=True, capture_output=True)
+    done = subprocess.run([sys.executable, zoo / "score.py", tdbg.binary, tmp_path / "zoo", "--localised", "0.98",
+                           "--diagnosed", "0.90"], capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
