@@ -185,6 +185,10 @@ static bool looks_like_mask(const struct td_evidence *e, int axis, const bool *f
     return true;
 }
 
+/* Where is not what: a place explains nothing by itself, so it ranks behind any rule that explains more than
+ * this leaves. A mask is more of a rule than a list of indices is. */
+static const double PLACE_LEAVES = 0.15, MASK_LEAVES = 0.1;
+
 static void suspect_part(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
     struct marginal m;
@@ -204,8 +208,9 @@ static void suspect_part(struct td_evidence *e, struct td_diagnosis *d, int axis
         /* "Some of them" is news only when the others, at least half, are right. */
         td_print_indices(text, sizeof text, flags, m.size);
         if (2 * n <= m.size)
-            td_enter(e, d, TD_IS_PARTIAL, rest, 1, "only %s %s of axis %d (%lld of %lld) differ",
-                     td_axis_word(e, axis), text, axis, (long long)n, (long long)m.size);
+            td_enter(e, d, TD_IS_PARTIAL, rest + PLACE_LEAVES * e->to_explain, 1,
+                     "only %s %s of axis %d (%lld of %lld) differ", td_axis_word(e, axis), text, axis,
+                     (long long)n, (long long)m.size);
     }
     free(m.error);
     free(flags);

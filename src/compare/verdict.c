@@ -14,8 +14,15 @@ static const double ROUNDING_RMS = 0.41;
  * two of the model above; three keeps a right implementation below the floor. */
 static const double FLOOR_SIGMAS = 3;
 
-/* What stands before the first layer: the input, the weights, the norm and its scale, each rounded once. */
-enum { ROUNDINGS_BEFORE = 4, ROUNDINGS_PER_LAYER = 12 };
+/* What stands before the first layer: the input, the weights, the norm and its scale, each rounded once.
+ * Within a layer up to a dozen more stand before the last stage. From layer to layer only four stay: the two
+ * sums of the residual stream, the norm and its scale round the stream itself, while what happens in the
+ * branches touches only the share that a branch adds to it. */
+enum { ROUNDINGS_BEFORE = 4, ROUNDINGS_WITHIN = 12, ROUNDINGS_PER_LAYER = 4 };
+
+/* The norm of n random errors scatters by itself, and errors that came through the same few channels scatter
+ * together: small tensors get 4 / sqrt(n) on top, a quarter at 256 elements, nothing to speak of at 10^5. */
+static const double SMALL_TENSOR = 4;
 
 /* The largest of a million Gaussian errors is five sigma; errors of attention and gated products have longer
  * tails. An element off by eight floors (24 sigma) is no rounding. */
@@ -92,14 +99,15 @@ int td_roundings(const struct td_item *item, int64_t layers)
     if (layer > 10000)
         layer = 10000;
     return ROUNDINGS_BEFORE + (int)layer * ROUNDINGS_PER_LAYER +
-           (within < ROUNDINGS_PER_LAYER ? within : ROUNDINGS_PER_LAYER);
+           (within < ROUNDINGS_WITHIN ? within : ROUNDINGS_WITHIN);
 }
 
 static double noise_floor(const struct td_circumstances *c)
 {
     double ua = td_unit_roundoff(c->a), ub = td_unit_roundoff(c->b), u = fmax(ua, ub);
     double accumulation = (u <= 0x1p-53 ? 0x1p-53 : 0x1p-24) * sqrt((double)c->longest_axis);
-    return FLOOR_SIGMAS * ROUNDING_RMS * sqrt(c->roundings) * hypot(u, accumulation);
+    double scatter = 1 + SMALL_TENSOR / sqrt((double)(c->count > 0 ? c->count : 1));
+    return FLOOR_SIGMAS * ROUNDING_RMS * sqrt(c->roundings) * hypot(u, accumulation) * scatter;
 }
 
 static struct td_tolerance strict_tolerance(const struct td_circumstances *c)

@@ -1,13 +1,11 @@
 /* verdict.h: is a difference rounding, or a divergence? And by which rule.
  *
  * The noise floor. Two right implementations of one model differ by rounding. A result that went through k
- * roundings of unit u carries a relative error (L2) of about 0.41 u sqrt(k): rounding errors are spread
- * evenly over
- * +-u/2..u of the value (rms 0.41 u), and independent ones add in squares. The floor is three times that. u
- * is that of the coarser type of the two sides, joined with float32's own accumulation error over the
- * longest axis; k grows by about a dozen per layer (two norms, seven matrix products, rotary, softmax,
- * activation, two residual sums). A tensor diverges when its relative L2 error passes the floor, or when a
- * single element is off by more than OUTLIER floors of its own size plus the tensor's typical size.
+ * roundings of unit u carries a relative error (L2) of about 0.41 u sqrt(k): one rounding is off by 0.41 u in
+ * the mean square, and independent ones add in squares. The floor is three times that. u is that of the coarser type of the two sides, joined with float32's own accumulation error over the
+ * longest axis; k grows by one from stage to stage and by four from layer to layer, which is what the
+ * residual stream itself goes through. A tensor diverges when its relative L2 error passes the floor, or when
+ * a single element is off by more than OUTLIER floors of its own size plus the tensor's typical size.
  * docs/verdict.md explains it at length and shows how the constants were measured.
  */
 #ifndef TD_COMPARE_VERDICT_H
@@ -39,7 +37,7 @@ struct td_circumstances {
     enum td_dtype a, b; /* as stored */
     bool scalar;        /* one element: exact but for the coarser type's rounding */
     int roundings;      /* k above */
-    int64_t longest_axis;
+    int64_t longest_axis, count;
     bool has_reference; /* TD_POLICY_REFERENCE: relative L2 errors against it */
     double error_a, error_b;
 };

@@ -192,6 +192,7 @@ static struct td_circumstances circumstances(const struct diff_run *run, const s
         .a = p->a->parts[0]->dtype,
         .b = p->b->parts[0]->dtype,
         .scalar = a->count == 1,
+        .count = a->count,
         .roundings = td_roundings(p->a, run->layers),
     };
     for (int i = 0; i < a->shape.ndim; i++)
