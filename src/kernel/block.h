@@ -9,12 +9,15 @@
  *     blocks of a chunk (64)        merge in index order
  *     chunks                        merge in index order
  *
- * Within a block, sums run over d = x - shift, where the shift is the mean of the first 64 finite elements or
- * so. With s1 = sum d and s2 = sum d^2, mean = shift + s1/n and M2 = s2 - s1^2/n. The subtraction is
- * harmless: s2 = M2 + n (shift - mean)^2, and the mean of k of the values is no further from the mean of all
- * than sqrt(M2 / k), so s2 <= (1 + n/k) M2 and at most a factor 1 + 4096/64 of the precision is lost,
- * whatever the data. Without the shift, 1e8 + noise would have no digit left. Minimum, maximum and counts do
- * not round: a tier may take them in any order.
+ * Within a block, sums run over d = x - shift. With s1 = sum d and s2 = sum d^2, mean = shift + s1/n and
+ * M2 = s2 - s1^2/n. What the subtraction costs in precision is s2 / M2 = 1 + n (mean - shift)^2 / M2: without
+ * a shift, 1e8 + noise would have no digit left. The shift is taken from a sample of k = 64 values, with mean
+ * c and sum of squares around it M2k <= M2. The mean of k of the values is no further from the mean of all
+ * than sqrt(M2 / k). So with shift = c the ratio is at most 1 + n/k = 65; and where c^2 <= M2k / k, that is
+ * where the mean is no larger than the spread, mean^2 <= 2 c^2 + 2 M2/k <= 4 M2/k, the ratio with shift = 0
+ * is at most 1 + 4n/k = 257. Either way two or three digits of sixteen go, whatever the data. (Where values
+ * are not finite the sample may be smaller.) Minimum, maximum and counts do not round: a tier may take them
+ * in any order.
  */
 #ifndef TD_KERNEL_BLOCK_H
 #define TD_KERNEL_BLOCK_H

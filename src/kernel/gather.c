@@ -3,15 +3,14 @@
  * The view is first reduced to its essence: axes of size 1 fall away and neighbours that run on into each
  * other become one, so that a packed tensor is one axis and a sliced matrix two. Then rows (runs along the
  * last axis left) are copied one after the other. The exception is a transposed matrix: read row by row it
- * would touch one element of every cache line and come back for the next one a row later, so whole rows are
- * copied together in square tiles instead.
+ * would touch one element of every cache line and come back for the next one a row later, so rows are copied
+ * together in tiles instead.
  */
 #include "kernel/gather.h"
 
 #include <string.h>
 
-/* Elements along each side of a tile: the lines of a tile's columns and rows together stay within L1. */
-enum { TILE = 32 };
+enum { TILE_ROWS = 64, TILE_COLUMNS = 16, COLUMNS_AHEAD = 6 };
 
 /* The view's axes that matter, outermost first; at least one. */
 struct walk {
@@ -105,21 +104,41 @@ static bool is_transposed(const struct walk *w)
     return outer != 0 && outer < inner;
 }
 
-/* Rows [row, row + rows) of a transposed matrix; they share all outer coordinates. */
-static void copy_tiles(const struct walk *w, int64_t row, int64_t rows, uint8_t *to)
+/* Asks for `bytes` bytes that will be copied soon. */
+static void foresee(const uint8_t *from, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch(from + at);
+}
+
+/* Rows of a transposed matrix, tile by tile. Columns often lie a power of two apart, where the cache has room for a
+ * few lines only: so a tile is put together in a buffer of its own, and columns are asked for just a few ahead. */
+static void copy_tiles(const struct walk *w, const uint8_t *from, int64_t rows, uint8_t *to)
 {
     int64_t size = (int64_t)w->size, columns = w->shape[w->ndim - 1];
     int64_t column_step = w->stride[w->ndim - 1] * size, row_step = w->stride[w->ndim - 2] * size;
-    const uint8_t *from = row_at(w, row);
-    for (int64_t c = 0; c < columns; c += TILE) {
-        int64_t width = columns - c < TILE ? columns - c : TILE;
-        for (int64_t r = 0; r < rows; r += TILE) {
-            int64_t height = rows - r < TILE ? rows - r : TILE;
-            for (int64_t j = 0; j < width; j++)
-                copy_spaced(from + r * row_step + (c + j) * column_step, row_step,
-                            to + (r * columns + c + j) * size, columns * size, height, w->size);
+    for (int64_t r = 0; r < rows; r += TILE_ROWS) {
+        int64_t height = rows - r < TILE_ROWS ? rows - r : TILE_ROWS;
+        for (int64_t c = 0; c < columns; c += TILE_COLUMNS) {
+            uint8_t tile[TILE_ROWS * TILE_COLUMNS * 16];
+            int64_t width = columns - c < TILE_COLUMNS ? columns - c : TILE_COLUMNS;
+            for (int64_t j = 0; j < width; j++) {
+                const uint8_t *column = from + r * row_step + (c + j) * column_step;
+                if (row_step == size)
+                    foresee(column + COLUMNS_AHEAD * column_step, height * size);
+                copy_spaced(column, row_step, tile + j * size, width * size, height, w->size);
+            }
+            for (int64_t i = 0; i < height; i++)
+                memcpy(to + ((r + i) * columns + c) * size, tile + i * width * size, (size_t)(width * size));
         }
     }
+}
+
+static void copy_rows(const struct walk *w, const uint8_t *from, int64_t rows, uint8_t *to)
+{
+    int64_t size = (int64_t)w->size, columns = w->shape[w->ndim - 1], step = w->stride[w->ndim - 2] * size;
+    for (int64_t r = 0; r < rows; r++)
+        copy_run(w, from + r * step, columns, to + r * columns * size);
 }
 
 void td_gather(const struct td_view *view, int64_t start, int64_t count, void *out)
@@ -133,14 +152,15 @@ void td_gather(const struct td_view *view, int64_t start, int64_t count, void *o
     while (count > 0) {
         int64_t row = start / columns, column = start % columns, taken;
         int64_t whole = column == 0 ? count / columns : 0; /* rows ahead that are wanted in full */
-        if (transposed && whole > 1) {
+        const uint8_t *from = row_at(&w, row);
+        if (w.ndim > 1 && whole > 0) { /* those that share all outer coordinates go together */
             int64_t left = w.shape[w.ndim - 2] - row % w.shape[w.ndim - 2];
             int64_t rows = whole < left ? whole : left;
-            copy_tiles(&w, row, rows, to);
+            (transposed ? copy_tiles : copy_rows)(&w, from, rows, to);
             taken = rows * columns;
         } else {
             taken = columns - column < count ? columns - column : count;
-            copy_run(&w, row_at(&w, row) + column * w.stride[w.ndim - 1] * size, taken, to);
+            copy_run(&w, from + column * w.stride[w.ndim - 1] * size, taken, to);
         }
         to += taken * size;
         start += taken;

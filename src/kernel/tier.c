@@ -24,7 +24,7 @@ const struct td_kernels *const *td_kernels_usable(void)
 #if defined(__x86_64__)
     static const struct td_kernels *const x86[] = {&td_kernels_avx2, &td_kernels_vector, &td_kernels_scalar,
                                                    NULL};
-    if (__builtin_cpu_supports("avx2") && has_f16c())
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
         return x86;
 #endif
     return plain;

@@ -2,7 +2,8 @@
  *
  *     scalar   plain C, the specification
  *     vector   the compiler's vector extensions at the width every CPU of the architecture has
- *     avx2     the same source compiled for AVX2, with F16C for float16
+ *     avx2     the same source compiled for AVX2, with F16C for float16 and FMA where it rounds no
+ * differently
  *
  * All tiers give the same bits. The best one the CPU has is taken; TDBG_CPU=<name> overrides that.
  */

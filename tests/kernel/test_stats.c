@@ -225,7 +225,7 @@ static void check_against_wide(const double *values, int64_t count)
     }
     assert_true(close_to(s.mean, (double)mean, 1e-13));
     assert_true(close_to(s.std, (double)sqrtl((long double)(m2 / (count - 1))), 1e-13));
-    assert_true(close_to(s.norm, (double)sqrtl((long double)squares), 1e-14));
+    assert_true(close_to(s.norm, (double)sqrtl((long double)squares), 1e-13));
 }
 
 /* Where naive sums lose everything: a large mean, outliers at the head of each block, huge and tiny values.
