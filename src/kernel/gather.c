@@ -111,8 +111,9 @@ static void foresee(const uint8_t *from, int64_t bytes)
         __builtin_prefetch(from + at);
 }
 
-/* Rows of a transposed matrix, tile by tile. Columns often lie a power of two apart, where the cache has room for a
- * few lines only: so a tile is put together in a buffer of its own, and columns are asked for just a few ahead. */
+/* Rows of a transposed matrix, tile by tile. Columns often lie a power of two apart, where the cache has room
+ * for a few lines only: so a tile is put together in a buffer of its own, and columns are asked for just a
+ * few ahead. */
 static void copy_tiles(const struct walk *w, const uint8_t *from, int64_t rows, uint8_t *to)
 {
     int64_t size = (int64_t)w->size, columns = w->shape[w->ndim - 1];
