@@ -172,10 +172,12 @@ static void try_groupings(struct td_evidence *e, struct td_diagnosis *d, const s
     static const char *const what[] = {NULL, "key heads tiled instead of repeated",
                                        "value heads tiled instead of repeated",
                                        "key and value heads tiled instead of repeated"};
-    if (right->k.heads == 1 || right->k.heads == right->q.heads || right->k.heads != right->v.heads)
-        return;
+    bool keys = right->k.heads > 1 && right->k.heads < right->q.heads;
+    bool values = right->v.heads > 1 && right->v.heads < right->q.heads;
     for (int which = 1; which < 4; which++) {
         struct attention at = *right;
+        if ((which & 1 && !keys) || (which & 2 && !values))
+            continue;
         at.tiled_keys = which & 1;
         at.tiled_values = which & 2;
         try_variant(e, d, &at, weights, TD_IS_PERMUTATION, what[which]);

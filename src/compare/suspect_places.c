@@ -204,7 +204,8 @@ static void suspect_part(struct td_evidence *e, struct td_diagnosis *d, int axis
     char text[160];
     if (n > 0 && n < m.size) {
         if (looks_like_mask(e, axis, flags, m.size, text, sizeof text))
-            td_enter(e, d, TD_IS_MASK, rest, (double)m.size, "%s", text); /* a yes or no for each token */
+            td_enter(e, d, TD_IS_MASK, rest + MASK_LEAVES * e->to_explain, (double)m.size, "%s",
+                     text); /* a yes or no for each token */
         /* "Some of them" is news only when the others, at least half, are right. */
         td_print_indices(text, sizeof text, flags, m.size);
         if (2 * n <= m.size)

@@ -171,7 +171,8 @@ def test_kinds(tdbg, tmp_path, case):
     assert detail in diagnosis[0]["detail"]
     assert diagnosis[-1]["kind"] == "unknown"
     if kind != "unknown":
-        assert diagnosis[0]["confidence"] >= 0.9 > 0.5 > diagnosis[-1]["confidence"]
+        sure = 0.7 if kind == "partial" else 0.9  # a place is less of an explanation than a rule
+        assert diagnosis[0]["confidence"] >= sure > 0.5 > diagnosis[-1]["confidence"]
 
 
 @pytest.mark.parametrize("case", ["scale", "sign", "bias", "rolled tokens", "exchanged heads", "zeroed"])
