@@ -12,7 +12,7 @@ static void start(struct td_json *j)
 {
     j->used = 0;
     j->depth = 0;
-    j->comma = j->failed = false;
+    j->comma = j->failed = j->in_html = false;
 }
 
 void td_json_to_file(struct td_json *j, FILE *file)
@@ -20,6 +20,12 @@ void td_json_to_file(struct td_json *j, FILE *file)
     j->file = file;
     j->buffer = NULL;
     start(j);
+}
+
+void td_json_to_html(struct td_json *j, FILE *file)
+{
+    td_json_to_file(j, file);
+    j->in_html = true;
 }
 
 void td_json_to_buffer(struct td_json *j, struct td_buffer *buffer)
@@ -137,7 +143,7 @@ static void put_text(struct td_json *j, const char *text)
         int step = td_utf8_decode(text + at, length - at, &code);
         if (step == 0)
             put_char(j, '?');
-        else if (code < 0x20 || code == 0x7f || code == '"' || code == '\\')
+        else if (code < 0x20 || code == 0x7f || code == '"' || code == '\\' || (code == '<' && j->in_html))
             put_escape(j, code);
         else
             put(j, text + at, (size_t)step);

@@ -25,11 +25,15 @@ struct td_json {
     struct td_buffer *buffer; /* borrowed */
     size_t used;
     bool comma, failed; /* the next value needs a comma in front; a write failed */
+    bool in_html;
     int depth;
     char chunk[16384];
 };
 
 void td_json_to_file(struct td_json *j, FILE *file);
+
+/* For a <script type="application/json">: no string can end it, every '<' is written as \u003c. */
+void td_json_to_html(struct td_json *j, FILE *file);
 void td_json_to_buffer(struct td_json *j, struct td_buffer *buffer);
 
 /* Hands over what is pending (fflush is the caller's); false when anything failed on the way. */

@@ -142,6 +142,8 @@ static const struct option options[] = {
     {"top", 0, OPTION_COUNT, SETUP(top), "K", "worst elements to list of each diverged pair"},
     {"only", 0, OPTION_TEXT, offsetof(struct diff_values, only), "V",
      "list only pairs that are: identical, within, diverged, errors, unmatched, born"},
+    {"html", 0, OPTION_TEXT, FILES(html), "FILE",
+     "write one page with chart, table and values, for a browser"},
     {"junit", 0, OPTION_TEXT, FILES(junit), "FILE", "write a JUnit report for CI"},
     {"csv", 0, OPTION_TEXT, FILES(csv), "FILE", "write one row per pair"},
     {0},
@@ -160,6 +162,7 @@ const struct command cmd_diff = {
             "\n"
             "Examples:\n"
             "  tdbg diff dumps/hf dumps/ours\n"
+            "  tdbg diff dumps/hf dumps/ours --html report.html\n"
             "  tdbg diff hf.tar.gz ours.zip --only diverged --csv pairs.csv\n"
             "  tdbg diff model.safetensors model.gguf --policy strict\n"
             "  tdbg diff a b --match 'regex:blk\\.(\\d+)\\.attn_q=>layers.\\1.q_proj'\n"

@@ -5,6 +5,7 @@
 
 #include "cli/outfile.h"
 #include "report/diff_csv.h"
+#include "report/diff_html.h"
 #include "report/diff_junit.h"
 #include "session/pairs_file.h"
 
@@ -22,7 +23,7 @@ int diff_files_write(const struct td_diff *diff, const struct diff_files *files)
     const struct {
         const char *path;
         void (*write)(FILE *, const struct td_diff *);
-    } reports[] = {{files->junit, td_diff_junit}, {files->csv, td_diff_csv}};
+    } reports[] = {{files->html, td_diff_html}, {files->junit, td_diff_junit}, {files->csv, td_diff_csv}};
     struct tdbg_error error;
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
         if (reports[i].path && write_one(reports[i].path, reports[i].write, diff, &error) != TDBG_OK)

@@ -5,7 +5,7 @@
 #include "session/diff.h"
 
 struct diff_files {
-    const char *junit, *csv, *pairs; /* NULL: not wanted */
+    const char *html, *junit, *csv, *pairs; /* NULL: not wanted */
 };
 
 /* Each file is written whole or not at all. An exit status. */
