@@ -135,7 +135,9 @@ int td_pool_threads(const struct td_pool *pool)
 
 void td_pool_run(struct td_pool *pool, uint64_t count, void (*task)(void *context, uint64_t i), void *context)
 {
-    if (count == 0)
+    for (uint64_t i = 0; !pool && i < count; i++)
+        task(context, i);
+    if (!pool || count == 0)
         return;
     pthread_mutex_lock(&pool->entry);
     pool->task = task;

@@ -3,7 +3,8 @@
  * td_pool_run calls task(context, i) once for every i in [0, count), in any order, on the workers and on the
  * calling thread, and returns when all are done. Tasks must not depend on each other's order: results go
  * into slot i and are combined afterwards in index order, which is what keeps answers the same at any thread
- * count. Not re-entrant: a task does not start a loop of its own.
+ * count. Not re-entrant: a task does not start a loop of its own, but with a NULL pool: that is a plain loop
+ * on the calling thread.
  */
 #ifndef TD_BASE_POOL_H
 #define TD_BASE_POOL_H

@@ -64,9 +64,9 @@ static tdbg_status load(struct window *w, const struct td_pair *p, struct tdbg_e
     struct td_arena arena;
     struct td_operand a, b;
     td_arena_init(&arena, TD_MAX_METADATA);
-    tdbg_status status = td_operand_make(&a, p->a, &p->layout.a, &arena, error);
+    tdbg_status status = td_operand_make(&a, p->a, &p->layout->a, &arena, error);
     if (status == TDBG_OK)
-        status = td_operand_make(&b, p->b, &p->layout.b, &arena, error);
+        status = td_operand_make(&b, p->b, &p->layout->b, &arena, error);
     for (int64_t r = 0; status == TDBG_OK && r < w->rows.count; r++) {
         int64_t start = w->origin + r * w->row_stride;
         status = td_operand_load(&a, start, w->columns.count, w->a[r], error);
@@ -158,10 +158,10 @@ void td_values_json(struct td_json *j, const struct td_pair *p)
     struct window w = {0};
     struct tdbg_error error;
     int64_t worst = p->worst_count ? p->worst[0].index : p->metrics.argmax;
-    place(&w, &p->layout.shape, worst > 0 ? worst : 0);
+    place(&w, &p->layout->shape, worst > 0 ? worst : 0);
     td_json_begin_object(j);
     if (load(&w, p, &error) == TDBG_OK)
-        put_window(j, &w, p->layout.shape.ndim);
+        put_window(j, &w, p->layout->shape.ndim);
     else
         td_json_field_string(j, "error", error.message);
     td_json_end_object(j);

@@ -10,6 +10,7 @@
 #include "compare/doctor.h"
 #include "compare/flow.h"
 #include "compare/layout_text.h"
+#include "session/judge.h"
 #include "session/match_program.h"
 #include "session/reference.h"
 #include "session/side.h"
@@ -35,7 +36,8 @@ struct diff_run {
     const struct td_diff_options *options;
     struct td_head_sizes heads;
     struct td_references references;
-    int64_t layers, tokens;
+    struct td_judge judge;
+    int64_t tokens;
     struct td_pool *pool;
     struct td_job *job;
     struct td_arena *scratch; /* one for each pair: what its worker allocates */
@@ -73,8 +75,8 @@ static void survey(struct diff_run *run)
         for (size_t i = 0; i < sides[s]->count; i++) {
             const struct td_item *item = &sides[s]->items[i];
             td_head_sizes_add(&run->heads, &item->parts[0]->shape);
-            if (item->layer + 1 > run->layers)
-                run->layers = item->layer + 1;
+            if (item->layer + 1 > run->judge.layers)
+                run->judge.layers = item->layer + 1;
         }
     run->tokens = find_tokens(&run->diff->side_a);
 }
@@ -159,12 +161,6 @@ static tdbg_status lay_out_pairs(struct diff_run *run, struct tdbg_error *error)
 
 /* --- one pair ------------------------------------------------------------------------------------------- */
 
-static void give_up(struct td_pair *p, const char *what)
-{
-    p->ruling = (struct td_ruling){.verdict = TD_ERROR};
-    snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.190s", what);
-}
-
 static void refuse_shapes(struct td_pair *p)
 {
     char text[2][80] = {"", ""};
@@ -185,45 +181,6 @@ static void refuse_shapes(struct td_pair *p)
              counts[0], counts[1]);
 }
 
-static struct td_circumstances circumstances(const struct diff_run *run, const struct td_pair *p,
-                                             const struct td_operand *a)
-{
-    struct td_circumstances c = {
-        .a = p->a->parts[0]->dtype,
-        .b = p->b->parts[0]->dtype,
-        .scalar = a->count == 1,
-        .count = a->count,
-        .roundings = td_roundings(p->a, run->layers),
-    };
-    for (int i = 0; i < a->shape.ndim; i++)
-        if (a->shape.size[i] > c.longest_axis)
-            c.longest_axis = a->shape.size[i];
-    return c;
-}
-
-static tdbg_status judge(struct diff_run *run, size_t index, struct td_pool *pool, struct tdbg_error *error)
-{
-    struct td_pair *p = &run->diff->pairs[index];
-    struct td_arena *arena = &run->scratch[index];
-    struct td_operand a, b;
-    TD_TRY(td_operand_make(&a, p->a, &p->layout->a, arena, error));
-    TD_TRY(td_operand_make(&b, p->b, &p->layout->b, arena, error));
-    TD_TRY(td_measure(&a, &b, pool, run->job, &p->metrics, error));
-    struct td_circumstances c = circumstances(run, p, &a);
-    TD_TRY(td_references_apply(&run->references, p, pool, run->job, &c, error));
-    bool needs_count;
-    td_rule(&run->options->policy, &c, &p->metrics, &p->ruling, &needs_count);
-    if (!needs_count)
-        return TDBG_OK;
-    struct td_examination x;
-    TD_TRY(td_examine(&a, &b, p->ruling.tolerance, run->options->top, pool, run->job, arena, &x, error));
-    p->beyond = x.beyond;
-    p->worst = x.worst;
-    p->worst_count = x.worst_count;
-    td_ruling_count(&p->ruling, x.beyond, p->metrics.count);
-    return TDBG_OK;
-}
-
 static int64_t elements(const struct td_pair *p)
 {
     return p->a->parts[0]->count * p->a->part_count;
@@ -237,8 +194,8 @@ static void judge_one(struct diff_run *run, size_t index, struct td_pool *pool)
         return;
     if (!p->layout)
         refuse_shapes(p);
-    else if (judge(run, index, pool, &error) != TDBG_OK)
-        give_up(p, error.message);
+    else if (td_judge_pair(&run->judge, p, pool, &run->scratch[index], &error) != TDBG_OK)
+        td_pair_give_up(p, error.message);
 }
 
 static void judge_small(void *context, uint64_t index)
@@ -422,6 +379,8 @@ tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *p
     diff->policy = options->policy;
     diff->reference = options->reference ? td_arena_strdup(&diff->arena, options->reference) : NULL;
     struct diff_run run = {.diff = diff, .options = options, .pool = pool, .job = job};
+    run.judge = (struct td_judge){
+        .policy = options->policy, .references = &run.references, .top = options->top, .job = job};
     tdbg_status status = open_input(&diff->a, path_a, job, error);
     if (status == TDBG_OK)
         status = open_input(&diff->b, path_b, job, error);

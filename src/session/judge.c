@@ -1,0 +1,48 @@
+/* judge.c: see judge.h. */
+#include "session/judge.h"
+
+#include <stdio.h>
+
+static struct td_circumstances circumstances(const struct td_judge *judge, const struct td_pair *p,
+                                             const struct td_operand *a)
+{
+    struct td_circumstances c = {
+        .a = p->a->parts[0]->dtype,
+        .b = p->b->parts[0]->dtype,
+        .scalar = a->count == 1,
+        .count = a->count,
+        .roundings = td_roundings(p->a, judge->layers),
+    };
+    for (int i = 0; i < a->shape.ndim; i++)
+        if (a->shape.size[i] > c.longest_axis)
+            c.longest_axis = a->shape.size[i];
+    return c;
+}
+
+tdbg_status td_judge_pair(const struct td_judge *judge, struct td_pair *p, struct td_pool *pool,
+                          struct td_arena *arena, struct tdbg_error *error)
+{
+    struct td_operand a, b;
+    TD_TRY(td_operand_make(&a, p->a, &p->layout->a, arena, error));
+    TD_TRY(td_operand_make(&b, p->b, &p->layout->b, arena, error));
+    TD_TRY(td_measure(&a, &b, pool, judge->job, &p->metrics, error));
+    struct td_circumstances c = circumstances(judge, p, &a);
+    TD_TRY(td_references_apply(judge->references, p, pool, judge->job, &c, error));
+    bool needs_count;
+    td_rule(&judge->policy, &c, &p->metrics, &p->ruling, &needs_count);
+    if (!needs_count)
+        return TDBG_OK;
+    struct td_examination x;
+    TD_TRY(td_examine(&a, &b, p->ruling.tolerance, judge->top, pool, judge->job, arena, &x, error));
+    p->beyond = x.beyond;
+    p->worst = x.worst;
+    p->worst_count = x.worst_count;
+    td_ruling_count(&p->ruling, x.beyond, p->metrics.count);
+    return TDBG_OK;
+}
+
+void td_pair_give_up(struct td_pair *p, const char *why)
+{
+    p->ruling = (struct td_ruling){.verdict = TD_ERROR};
+    snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.190s", why);
+}
