@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "cli/diff_files.h"
+#include "cli/diff_self.h"
 #include "cli/diff_text.h"
 #include "cli/progress.h"
 #include "session/diff_setup.h"
@@ -13,6 +14,7 @@ struct diff_values {
     struct td_diff_setup setup;
     struct diff_files files;
     const char *only;
+    int64_t top; /* negative: not given */
 };
 
 /* --- which pairs to show ---------------------------------------------------------------------------------
@@ -105,20 +107,41 @@ static int compare(struct cli *cli, const struct diff_values *values, char **pat
     return status;
 }
 
+/* The first option given that means nothing for a file against itself. */
+static const char *needs_two(const struct diff_values *v)
+{
+    const struct {
+        const char *name, *value;
+    } options[] = {{"--match", v->setup.match},         {"--pairs", v->setup.pairs},
+                   {"--reference", v->setup.reference}, {"--layout", v->setup.layout},
+                   {"--save-pairs", v->files.pairs},    {"--html", v->files.html},
+                   {"--junit", v->files.junit},         {"--csv", v->files.csv}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].value)
+            return options[i].name;
+    return NULL;
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
-    struct diff_values values = {.setup = TD_DIFF_SETUP};
+    struct diff_values values = {.setup = TD_DIFF_SETUP, .top = -1};
     struct args args;
     td_pair_filter *filter;
     int status;
     if (!cli_parse(cli, &cmd_diff, argc, argv, &values, &args, &status))
         return status;
-    if (args.count != 2)
-        return cli_fail_usage(&cmd_diff, "two PATHs are compared, %d given", args.count);
+    if (args.count != 1 && args.count != 2)
+        return cli_fail_usage(&cmd_diff, "two PATHs are compared, or one with itself; %d given", args.count);
     if (!find_filter(values.only, &filter))
         return cli_fail_usage(&cmd_diff,
                               "--only takes identical, within, diverged, errors, unmatched or born, not '%s'",
                               values.only);
+    if (args.count == 1 && needs_two(&values))
+        return cli_fail_usage(&cmd_diff, "%s needs two PATHs", needs_two(&values));
+    if (args.count == 1)
+        return diff_self(cli, args.operands[0], &values.setup, values.top, filter);
+    if (values.top >= 0)
+        values.setup.top = values.top;
     return compare(cli, &values, args.operands, filter);
 }
 
@@ -139,7 +162,8 @@ static const struct option options[] = {
     {"reference", 0, OPTION_TEXT, SETUP(reference), "R",
      "a third, more precise run: B may be 3 times as far from it as A"},
     {"layout", 0, OPTION_TEXT, SETUP(layout), "EXPR", "B's axes by hand: 'b h t d -> t h d'"},
-    {"top", 0, OPTION_COUNT, SETUP(top), "K", "worst elements to list of each diverged pair"},
+    {"top", 0, OPTION_COUNT, offsetof(struct diff_values, top), "K",
+     "worst elements to list of each diverged pair (5); of one PATH: pairs to list"},
     {"only", 0, OPTION_TEXT, offsetof(struct diff_values, only), "V",
      "list only pairs that are: identical, within, diverged, errors, unmatched, born"},
     {"html", 0, OPTION_TEXT, FILES(html), "FILE",
@@ -152,11 +176,14 @@ static const struct option options[] = {
 const struct command cmd_diff = {
     .name = "diff",
     .summary = "Compare two dumps: where they part first, by how much, and why.",
-    .usage = "A B",
+    .usage = "A [B]",
     .help = "A and B are files, folders or archives, of any formats and types. Tensors are paired by name,\n"
             "lined up by their values (transposed axes, head order, shards of several ranks), and\n"
             "judged: rounding that the types and the depth explain is no divergence. The first\n"
             "divergence in execution order is diagnosed.\n"
+            "\n"
+            "One PATH alone is compared with itself: every pair of its tensors, as they come; on a terminal\n"
+            "the first 50. Pairs whose shapes do not line up are passed over.\n"
             "\n"
             "Exit status: 0 they agree, 1 they differ, 2 something could not be read or compared.\n"
             "\n"
@@ -166,7 +193,8 @@ const struct command cmd_diff = {
             "  tdbg diff hf.tar.gz ours.zip --only diverged --csv pairs.csv\n"
             "  tdbg diff model.safetensors model.gguf --policy strict\n"
             "  tdbg diff a b --match 'regex:blk\\.(\\d+)\\.attn_q=>layers.\\1.q_proj'\n"
-            "  tdbg diff bf16 ours --reference fp32\n",
+            "  tdbg diff bf16 ours --reference fp32\n"
+            "  tdbg diff model.safetensors --only identical\n",
     .options = options,
     .run = run,
 };

@@ -16,6 +16,7 @@ static const struct command *const commands[] = {
     &cmd_show,
     &cmd_stats,
     &cmd_diff,
+    &cmd_batch,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static void put_side(struct td_json *j, const char *key, const struct td_input *input)
+void td_input_json(struct td_json *j, const char *key, const struct td_input *input)
 {
     td_json_key(j, key);
     td_json_begin_object(j);
@@ -12,7 +12,7 @@ static void put_side(struct td_json *j, const char *key, const struct td_input *
     td_json_end_object(j);
 }
 
-static void put_summary(struct td_json *j, const struct td_summary *s)
+void td_summary_json(struct td_json *j, const struct td_summary *s)
 {
     td_json_key(j, "summary");
     td_json_begin_object(j);
@@ -26,30 +26,30 @@ static void put_summary(struct td_json *j, const struct td_summary *s)
     td_json_end_object(j);
 }
 
-static void put_policy(struct td_json *j, const struct td_diff *diff)
+void td_policy_json(struct td_json *j, const struct td_policy *policy, const char *reference)
 {
-    bool given = diff->policy.kind == TD_POLICY_TOLERANCE;
+    bool given = policy->kind == TD_POLICY_TOLERANCE;
     td_json_key(j, "policy");
     td_json_begin_object(j);
-    td_json_field_string(j, "kind", td_policy_name(diff->policy.kind));
+    td_json_field_string(j, "kind", td_policy_name(policy->kind));
     td_json_key(j, "rtol");
-    given ? td_json_number(j, diff->policy.tolerance.rtol) : td_json_null(j);
+    given ? td_json_number(j, policy->tolerance.rtol) : td_json_null(j);
     td_json_key(j, "atol");
-    given ? td_json_number(j, diff->policy.tolerance.atol) : td_json_null(j);
-    td_json_field_string(j, "reference", diff->reference);
+    given ? td_json_number(j, policy->tolerance.atol) : td_json_null(j);
+    td_json_field_string(j, "reference", reference);
     td_json_end_object(j);
 }
 
-static void put_place(struct td_json *j, const struct td_diff *diff, const struct td_pair *p)
+static void put_place(struct td_json *j, const struct td_pair *p, uint64_t index)
 {
-    td_json_field_uint(j, "index", (uint64_t)(p - diff->pairs));
+    td_json_field_uint(j, "index", index);
     td_json_key(j, "layer");
     p->layer >= 0 ? td_json_int(j, p->layer) : td_json_null(j);
     td_json_field_string(j, "stage", p->stage);
     td_json_field_string(j, "name", p->name);
 }
 
-static void put_diagnosis(struct td_json *j, const struct td_diagnosis *d)
+void td_diagnosis_json(struct td_json *j, const struct td_diagnosis *d)
 {
     td_json_key(j, "diagnosis");
     td_json_begin_array(j);
@@ -190,11 +190,11 @@ static void put_worst(struct td_json *j, const struct td_pair *p)
     td_json_end_array(j);
 }
 
-static void put_pair(struct td_json *j, const struct td_diff *diff, const struct td_pair *p)
+void td_pair_json(struct td_json *j, const struct td_pair *p, uint64_t index)
 {
     static const char *const origins[] = {NULL, "born", "inherited"};
     td_json_begin_object(j);
-    put_place(j, diff, p);
+    put_place(j, p, index);
     td_json_field_string(j, "strategy", td_strategy_name(p->strategy));
     td_json_field_string(j, "verdict", td_verdict_name(p->ruling.verdict));
     td_json_field_string(j, "reason", p->ruling.reason);
@@ -209,11 +209,11 @@ static void put_pair(struct td_json *j, const struct td_diff *diff, const struct
     if (p->worst_count)
         put_worst(j, p);
     if (p->diagnosis)
-        put_diagnosis(j, p->diagnosis);
+        td_diagnosis_json(j, p->diagnosis);
     td_json_end_object(j);
 }
 
-static void put_skips(struct td_json *j, const struct td_input *input)
+void td_skips_json(struct td_json *j, const struct td_input *input)
 {
     for (size_t i = 0; i < td_input_skips(input); i++) {
         td_json_begin_object(j);
@@ -228,15 +228,15 @@ void td_diff_json(struct td_json *j, const struct td_diff *diff, td_pair_filter 
 {
     td_json_begin_object(j);
     td_json_field_int(j, "version", 1);
-    put_side(j, "a", diff->a);
-    put_side(j, "b", diff->b);
-    put_summary(j, &diff->summary);
-    put_policy(j, diff);
+    td_input_json(j, "a", diff->a);
+    td_input_json(j, "b", diff->b);
+    td_summary_json(j, &diff->summary);
+    td_policy_json(j, &diff->policy, diff->reference);
     td_json_key(j, "first_divergence");
     if (diff->first) {
         td_json_begin_object(j);
-        put_place(j, diff, diff->first);
-        put_diagnosis(j, diff->first->diagnosis);
+        put_place(j, diff->first, (uint64_t)(diff->first - diff->pairs));
+        td_diagnosis_json(j, diff->first->diagnosis);
         td_json_end_object(j);
     } else {
         td_json_null(j);
@@ -252,12 +252,12 @@ void td_diff_json(struct td_json *j, const struct td_diff *diff, td_pair_filter 
     td_json_begin_array(j);
     for (size_t i = 0; i < diff->count; i++)
         if (!filter || filter(&diff->pairs[i]))
-            put_pair(j, diff, &diff->pairs[i]);
+            td_pair_json(j, &diff->pairs[i], i);
     td_json_end_array(j);
     td_json_key(j, "skipped");
     td_json_begin_array(j);
-    put_skips(j, diff->a);
-    put_skips(j, diff->b);
+    td_skips_json(j, diff->a);
+    td_skips_json(j, diff->b);
     td_json_end_array(j);
     td_json_end_object(j);
 }

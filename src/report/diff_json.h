@@ -10,4 +10,14 @@ typedef bool td_pair_filter(const struct td_pair *pair);
 
 void td_diff_json(struct td_json *j, const struct td_diff *diff, td_pair_filter *filter);
 
+/* Its parts, for documents that are made of the same: a member (key and value) of the object under way, … */
+void td_input_json(struct td_json *j, const char *key, const struct td_input *input);
+void td_summary_json(struct td_json *j, const struct td_summary *summary);
+void td_policy_json(struct td_json *j, const struct td_policy *policy, const char *reference);
+void td_diagnosis_json(struct td_json *j, const struct td_diagnosis *diagnosis); /* NULL: an empty list */
+
+/* … or elements of the array under way. */
+void td_pair_json(struct td_json *j, const struct td_pair *pair, uint64_t index);
+void td_skips_json(struct td_json *j, const struct td_input *input);
+
 #endif

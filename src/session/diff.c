@@ -313,14 +313,11 @@ static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
     return TDBG_OK;
 }
 
-static void count_verdicts(struct td_diff *diff)
+void td_summary_add(struct td_summary *s, const struct td_pair *p)
 {
-    struct td_summary *s = &diff->summary;
     size_t *const counters[] = {&s->identical, &s->within, &s->diverged, &s->errors, &s->only_a, &s->only_b};
-    for (size_t i = 0; i < diff->count; i++) {
-        s->pairs += diff->pairs[i].a && diff->pairs[i].b;
-        ++*counters[diff->pairs[i].ruling.verdict];
-    }
+    s->pairs += p->a && p->b;
+    ++*counters[p->ruling.verdict];
 }
 
 static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
@@ -340,7 +337,8 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
         return td_fail(error, TDBG_CANCELLED, "stopped");
     find_origins(diff);
     TD_TRY(diagnose_born(run, error));
-    count_verdicts(diff);
+    for (size_t i = 0; i < diff->count; i++)
+        td_summary_add(&diff->summary, &diff->pairs[i]);
     return TDBG_OK;
 }
 

@@ -39,6 +39,8 @@ struct td_diff {
     size_t note_count;
 };
 
+void td_summary_add(struct td_summary *summary, const struct td_pair *pair);
+
 TD_CHECK tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *path_b,
                                   const struct td_diff_options *options, struct td_pool *pool,
                                   struct td_job *job, struct tdbg_error *error);

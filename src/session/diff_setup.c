@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static tdbg_status read_policy(struct td_policy *out, const struct td_diff_setup *s, struct tdbg_error *error)
+tdbg_status td_diff_setup_policy(struct td_policy *out, const struct td_diff_setup *s,
+                                 struct tdbg_error *error)
 {
     *out = (struct td_policy){.kind = TD_POLICY_NOISE};
     if (s->policy && strcmp(s->policy, "strict") == 0)
@@ -25,6 +26,19 @@ static tdbg_status read_policy(struct td_policy *out, const struct td_diff_setup
     return TDBG_OK;
 }
 
+tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, struct tdbg_error *error)
+{
+    struct td_policy policy;
+    TD_TRY(td_diff_setup_policy(&policy, setup, error));
+    if (setup->threshold > 1)
+        return td_fail(error, TDBG_MISUSE, "a threshold of %g; similarity lies between 0 and 1",
+                       setup->threshold);
+    if (setup->layout && td_layout_text_axes(setup->layout) < 0)
+        return td_fail(error, TDBG_MISUSE, "'%s' is no layout; write it as 'b h t d -> t h d'",
+                       setup->layout);
+    return TDBG_OK;
+}
+
 tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, const struct td_diff_setup *setup,
                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
 {
@@ -36,13 +50,8 @@ tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, cons
         .layout = setup->layout,
         .top = setup->top < MOST ? (int)setup->top : MOST,
     };
-    TD_TRY(read_policy(&options.policy, setup, error));
-    if (setup->threshold > 1)
-        return td_fail(error, TDBG_MISUSE, "a threshold of %g; similarity lies between 0 and 1",
-                       setup->threshold);
-    if (setup->layout && td_layout_text_axes(setup->layout) < 0)
-        return td_fail(error, TDBG_MISUSE, "'%s' is no layout; write it as 'b h t d -> t h d'",
-                       setup->layout);
+    TD_TRY(td_diff_setup_check(setup, error));
+    TD_TRY(td_diff_setup_policy(&options.policy, setup, error));
     if (setup->pairs)
         TD_TRY(td_pairs_read(&pairs, setup->pairs, error));
     options.match.manual = pairs.list;

@@ -17,6 +17,13 @@ struct td_diff_setup {
         .rtol = -1, .atol = -1, .top = 5 \
     }
 
+/* The rule that the options ask for. */
+TD_CHECK tdbg_status td_diff_setup_policy(struct td_policy *out, const struct td_diff_setup *setup,
+                                          struct tdbg_error *error);
+
+/* What can be told wrong without looking at any file. */
+TD_CHECK tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, struct tdbg_error *error);
+
 /* Checks the options, reads the pairs file, compares. */
 TD_CHECK tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b,
                                  const struct td_diff_setup *setup, struct td_pool *pool, struct td_job *job,

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/json.h"
 #include "format/json.h"
+#include "session/text_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -88,27 +89,11 @@ void td_pairs_release(struct td_pairs *pairs)
     *pairs = (struct td_pairs){0};
 }
 
-static tdbg_status read_file(struct td_buffer *out, const char *path, struct tdbg_error *error)
-{
-    FILE *file = fopen(path, "rbe");
-    if (!file)
-        return td_fail_errno(error, "cannot open");
-    char chunk[16384];
-    for (size_t n; !out->failed && (n = fread(chunk, 1, sizeof chunk, file)) > 0;)
-        td_buffer_append(out, chunk, n);
-    bool failed = ferror(file);
-    tdbg_status status = failed ? td_fail_errno(error, "cannot read") : TDBG_OK;
-    fclose(file);
-    if (!failed && out->failed)
-        status = td_fail(error, TDBG_LIMIT, "a list of pairs of more than %d MiB", MAX_FILE >> 20);
-    return status;
-}
-
 tdbg_status td_pairs_read(struct td_pairs *out, const char *path, struct tdbg_error *error)
 {
     struct td_buffer text;
     td_buffer_init(&text, MAX_FILE);
-    tdbg_status status = read_file(&text, path, error);
+    tdbg_status status = td_text_file_read(&text, path, "a list of pairs", error);
     if (status == TDBG_OK)
         status = td_pairs_parse(out, "list of pairs", td_buffer_text(&text), text.size, false, error);
     td_buffer_release(&text);

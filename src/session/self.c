@@ -1,0 +1,226 @@
+/* self.c: see self.h.
+ *
+ * Pairs are measured a batch at a time, one to a thread; a batch ends early at tensors so large that a pair
+ * of them keeps all threads busy. Most pairs of a model cannot line up, and are told by a look at their
+ * sizes.
+ */
+#include "session/self.h"
+
+#include "compare/align.h"
+#include "session/judge.h"
+#include "session/side.h"
+
+#include <stdlib.h>
+
+enum { BATCH = 32 };
+
+/* From here on a pair is worth splitting over the threads. */
+static const int64_t LARGE = INT64_C(1) << 21;
+
+struct place {
+    size_t i, j;
+    uint64_t index, unlike; /* pairs before this one, and those of them that were passed over */
+};
+
+struct slot {
+    struct td_self_pair out;
+    struct td_match match;
+    struct td_alignments alignments;
+    struct td_arena arena;
+    uint64_t unlike;
+    bool fits;
+};
+
+struct td_self {
+    struct td_input *input;
+    struct td_side side;
+    struct td_head_sizes heads;
+    struct td_references references; /* none */
+    struct td_judge judge;
+    struct td_pool *pool;
+    struct place next;
+    struct slot slots[BATCH];
+    size_t filled, used;
+    uint64_t unlike;
+};
+
+/* Whether the two have as many elements; replicated shards count once or all. The layouts that cut, repeat or
+ * add up (see candidates.h) explain how one tensor is stored twice, which is not the question here. */
+static bool alike(const struct td_item *a, const struct td_item *b)
+{
+    int64_t x = a->parts[0]->count, y = b->parts[0]->count, all_x = x * a->part_count,
+            all_y = y * b->part_count;
+    return x == y || x == all_y || all_x == y || all_x == all_y;
+}
+
+/* --- a batch -------------------------------------------------------------------------------------------- */
+
+static void slot_empty(struct slot *s)
+{
+    td_alignments_release(&s->alignments);
+    td_arena_release(&s->arena);
+    *s = (struct slot){0};
+}
+
+static void slot_fill(struct slot *s, const struct td_self *self)
+{
+    const struct td_item *a = &self->side.items[self->next.i], *b = &self->side.items[self->next.j];
+    slot_empty(s);
+    td_arena_init(&s->arena, TD_MAX_METADATA);
+    s->match = (struct td_match){.a = a, .b = b, .strategy = TD_MATCH_SELF};
+    s->unlike = self->next.unlike;
+    s->out = (struct td_self_pair){.index = self->next.index,
+                                   .pair = {.a = a,
+                                            .b = b,
+                                            .strategy = TD_MATCH_SELF,
+                                            .layer = a->layer,
+                                            .stage = a->stage,
+                                            .name = a->name}};
+}
+
+static void measure(struct td_self *self, struct slot *s, struct td_pool *pool)
+{
+    const struct td_matches one = {.pairs = &s->match, .count = 1};
+    struct td_pair *p = &s->out.pair;
+    struct tdbg_error error;
+    s->fits = true;
+    if (td_align(&s->alignments, &one, &self->heads, pool, self->judge.job, &error) != TDBG_OK) {
+        td_pair_give_up(p, error.message);
+        return;
+    }
+    p->layout = s->alignments.list[0].layout;
+    if (!p->layout)
+        s->fits = false;
+    else if (td_judge_pair(&self->judge, p, pool, &s->arena, &error) != TDBG_OK)
+        td_pair_give_up(p, error.message);
+}
+
+static void measure_one(void *context, uint64_t i)
+{
+    struct td_self *self = context;
+    measure(self, &self->slots[i], NULL);
+}
+
+static void step(struct td_self *self)
+{
+    struct place *at = &self->next;
+    at->index++;
+    if (++at->j == self->side.count)
+        at->j = ++at->i + 1;
+}
+
+static tdbg_status fill(struct td_self *self, struct tdbg_error *error)
+{
+    int64_t elements = 0;
+    self->filled = self->used = 0;
+    for (; self->next.j < self->side.count && self->filled < BATCH && elements < LARGE; step(self)) {
+        const struct td_item *a = &self->side.items[self->next.i], *b = &self->side.items[self->next.j];
+        if (td_job_cancelled(self->judge.job))
+            return td_fail(error, TDBG_CANCELLED, "stopped");
+        if (!alike(a, b)) {
+            self->next.unlike++;
+            continue;
+        }
+        elements += a->parts[0]->count * a->part_count;
+        slot_fill(&self->slots[self->filled++], self);
+    }
+    if (self->filled == 1)
+        measure(self, &self->slots[0], self->pool);
+    else
+        td_pool_run(self->pool, self->filled, measure_one, self);
+    return td_job_cancelled(self->judge.job) ? td_fail(error, TDBG_CANCELLED, "stopped") : TDBG_OK;
+}
+
+tdbg_status td_self_next(struct td_self *self, const struct td_self_pair **out, struct tdbg_error *error)
+{
+    for (;;) {
+        while (self->used < self->filled) {
+            struct slot *s = &self->slots[self->used++];
+            if (s->fits) {
+                self->unlike = s->unlike;
+                *out = &s->out;
+                return TDBG_OK;
+            }
+            /* The values refused every layout: so many more were passed over before the pairs that follow. */
+            self->next.unlike++;
+            for (size_t k = self->used; k < self->filled; k++)
+                self->slots[k].unlike++;
+        }
+        if (self->next.j >= self->side.count) {
+            self->unlike = self->next.unlike;
+            *out = NULL;
+            return TDBG_OK;
+        }
+        TD_TRY(fill(self, error));
+    }
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+static tdbg_status prepare(struct td_self *self, const char *path, struct tdbg_error *error)
+{
+    TD_TRY(td_input_open(&self->input, path, self->judge.job, error));
+    TD_TRY(td_side_of_input(&self->side, self->input, error));
+    for (size_t i = 0; i < self->side.count; i++) {
+        const struct td_item *item = &self->side.items[i];
+        td_head_sizes_add(&self->heads, &item->parts[0]->shape);
+        if (item->layer + 1 > self->judge.layers)
+            self->judge.layers = item->layer + 1;
+    }
+    return TDBG_OK;
+}
+
+tdbg_status td_self_open(struct td_self **out, const char *path, const struct td_policy *policy,
+                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+{
+    struct td_self *self = calloc(1, sizeof *self);
+    if (!self)
+        return td_fail_nomem(error);
+    self->judge = (struct td_judge){.policy = *policy, .references = &self->references, .job = job};
+    self->pool = pool;
+    self->next.j = 1;
+    tdbg_status status = prepare(self, path, error);
+    if (status == TDBG_OK)
+        *out = self;
+    else
+        td_self_close(&self);
+    return status;
+}
+
+void td_self_close(struct td_self **self)
+{
+    if (!*self)
+        return;
+    for (size_t i = 0; i < BATCH; i++)
+        slot_empty(&(*self)->slots[i]);
+    td_side_release(&(*self)->side);
+    td_input_close(&(*self)->input);
+    free(*self);
+    *self = NULL;
+}
+
+const struct td_input *td_self_input(const struct td_self *self)
+{
+    return self->input;
+}
+
+const struct td_side *td_self_side(const struct td_self *self)
+{
+    return &self->side;
+}
+
+const struct td_policy *td_self_policy(const struct td_self *self)
+{
+    return &self->judge.policy;
+}
+
+uint64_t td_self_total(const struct td_self *self)
+{
+    uint64_t n = self->side.count;
+    return n ? n * (n - 1) / 2 : 0;
+}
+
+uint64_t td_self_unlike(const struct td_self *self)
+{
+    return self->unlike;
+}
