@@ -437,10 +437,11 @@
     return low;
   }
 
+  // The box grows with its rows, up to the height of the window: that is what has to be filled.
   function render() {
     const box = byId("scroller"), total = view.tops[view.rows.length];
     const from = view.all ? 0 : rowAt(Math.max(box.scrollTop - OVERSCAN, 0));
-    const to = view.all ? view.rows.length : Math.min(rowAt(box.scrollTop + (box.clientHeight || 800) + OVERSCAN) + 1, view.rows.length);
+    const to = view.all ? view.rows.length : Math.min(rowAt(box.scrollTop + Math.max(innerHeight, box.clientHeight) + OVERSCAN) + 1, view.rows.length);
     const rows = view.rows.slice(from, to).map((row) => (row.pair ? pairRow(row.pair) : layerRow(row)));
     if (view.tops[from] > 0) rows.unshift(space(view.tops[from]));
     if (total > view.tops[to]) rows.push(space(total - view.tops[to]));
