@@ -261,8 +261,8 @@ def test_bad_options(tdbg, runs, options, line):
 
 
 def test_operands(tdbg, runs):
-    assert tdbg.fails("diff", "a", cwd=runs) == f"tdbg: diff: two PATHs are compared, 1 given{USAGE}"
-    assert tdbg.fails("diff", "a", "b", "c", cwd=runs) == f"tdbg: diff: two PATHs are compared, 3 given{USAGE}"
+    assert tdbg.fails("diff", cwd=runs) == f"tdbg: diff: two PATHs are compared, or one with itself; 0 given{USAGE}"
+    assert tdbg.fails("diff", "a", "b", "c", cwd=runs) == f"tdbg: diff: two PATHs are compared, or one with itself; 3 given{USAGE}"
     assert tdbg.fails("diff", "a", "nowhere", cwd=runs) == "tdbg: nowhere: cannot open: No such file or directory"
     assert tdbg.fails("diff", "nowhere", "a", cwd=runs) == "tdbg: nowhere: cannot open: No such file or directory"
 
