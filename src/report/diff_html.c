@@ -134,17 +134,32 @@ static void put_summary(FILE *out, const struct td_diff *diff)
     put_words(out, diff, td_diff_summarise);
 }
 
-static void put_notes(FILE *out, const struct td_diff *diff)
+static void put_note_list(FILE *out, const char *const *notes, size_t count)
 {
-    if (diff->note_count == 0)
-        return;
     fputs("<ul class=\"notes\">", out);
-    for (size_t i = 0; i < diff->note_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         fputs("<li>", out);
-        td_markup_text(out, diff->notes[i]);
+        td_markup_text(out, notes[i]);
         fputs("</li>", out);
     }
     fputs("</ul>", out);
+}
+
+/* A few in sight; a dump that is wrong throughout has dozens. */
+static void put_notes(FILE *out, const struct td_diff *diff)
+{
+    enum { IN_SIGHT = 3 };
+    const char *const *notes = (const char *const *)diff->notes;
+    size_t shown = diff->note_count < IN_SIGHT ? diff->note_count : IN_SIGHT, left = diff->note_count - shown;
+    if (shown == 0)
+        return;
+    put_note_list(out, notes, shown);
+    if (left == 0)
+        return;
+    fprintf(out, "<details><summary>%zu more %s about the dumps</summary>", left,
+            left == 1 ? "note" : "notes");
+    put_note_list(out, notes + shown, left);
+    fputs("</details>", out);
 }
 
 static void put_diff(FILE *out, const struct td_diff *diff)

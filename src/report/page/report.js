@@ -54,6 +54,9 @@
   const shapeText = (shape) => "[" + shape.join(", ") + "]";
   const placeText = (p) => (p.layer === null ? p.name : "layer " + p.layer + ", " + p.stage);
   const errorOf = (p) => (p.metrics ? number(p.metrics.rel_l2) : NaN);
+  // A NaN or infinity that one side alone has is no small error, whatever the rest adds up to.
+  const lostIn = (m) => m.nan_a !== m.nan_b || m.inf_a !== m.inf_b;
+  const heightOf = (p) => (lostIn(p.metrics) ? Infinity : errorOf(p));
   const isFirst = (p) => diff.first_divergence !== null && p.index === diff.first_divergence.index;
 
   function whyText(p) {
@@ -69,7 +72,7 @@
   function decades(list) {
     const finite = [];
     for (const p of list)
-      for (const v of [errorOf(p), p.floor])
+      for (const v of [heightOf(p), p.floor])
         if (v > 0 && Number.isFinite(v)) finite.push(Math.log10(v));
     if (!finite.length) return { low: -8, high: 0 };
     const low = Math.floor(finite.reduce((a, b) => Math.min(a, b))), high = Math.ceil(finite.reduce((a, b) => Math.max(a, b)));
@@ -79,7 +82,7 @@
   function scales(list, width, height) {
     const box = { left: 58, right: width - 14, top: 28, bottom: height - 26 };
     const { low, high } = decades(list);
-    const zero = list.some((p) => errorOf(p) === 0), lost = list.some((p) => !Number.isFinite(errorOf(p)));
+    const zero = list.some((p) => heightOf(p) === 0), lost = list.some((p) => !Number.isFinite(heightOf(p)));
     const top = box.top + (lost ? 18 : 0), bottom = box.bottom - (zero ? 28 : 0);
     const step = (box.right - box.left) / list.length;
     const y = (v) => {
@@ -114,8 +117,8 @@
       label.textContent = text;
       svg.append(label);
     };
-    const every = Math.ceil((s.high - s.low) / 7);
-    for (let e = s.low; e <= s.high; e += every) tick(s.y(10 ** e), e >= -3 && e <= 3 ? String(Number((10 ** e).toPrecision(2))) : "1e" + e);
+    const every = Math.ceil((s.high - s.low) / 7), plain = s.low >= -4 && s.high <= 4;
+    for (let e = s.low; e <= s.high; e += every) tick(s.y(10 ** e), plain ? String(Number((10 ** e).toPrecision(2))) : "1e" + e);
     if (s.zero) tick(s.y(0), "0");
     if (s.lost) tick(s.y(Infinity), "inf, nan");
   }
@@ -125,7 +128,7 @@
     list.forEach((p, i) => {
       const x = s.box.left + i * s.step;
       if (p.floor > 0) floor += (i && list[i - 1].floor > 0 ? "L" : "M") + x.toFixed(1) + " " + s.y(p.floor).toFixed(1) + "h" + s.step.toFixed(2);
-      if (errorOf(p) > 0) trail += (trail ? "L" : "M") + s.x(i).toFixed(1) + " " + s.y(errorOf(p)).toFixed(1);
+      if (heightOf(p) > 0) trail += (trail ? "L" : "M") + s.x(i).toFixed(1) + " " + s.y(heightOf(p)).toFixed(1);
     });
     svg.append(drawing("path", { class: "trail", d: trail }), drawing("path", { class: "floor", d: floor }));
   }
@@ -142,7 +145,7 @@
       title.textContent = pointText(p);
       const point = drawing("path", {
         class: "point " + p.verdict + (isFirst(p) ? " first" : ""), d: SHAPES[p.verdict],
-        transform: `translate(${s.x(i).toFixed(1)} ${s.y(errorOf(p)).toFixed(1)}) scale(${scale}) translate(-5 -5)`,
+        transform: `translate(${s.x(i).toFixed(1)} ${s.y(heightOf(p)).toFixed(1)}) scale(${scale}) translate(-5 -5)`,
       }, title);
       point.addEventListener("click", () => choose(p, true));
       point.addEventListener("mouseenter", () => moveCursor(i));
@@ -154,7 +157,7 @@
     const i = list.findIndex(isFirst);
     if (i < 0) return;
     const left = s.x(i) > (s.box.left + s.box.right) / 2;
-    const call = drawing("text", { class: "call", x: s.x(i) + (left ? 6 : -6), y: Math.max(s.y(errorOf(list[i])) - 12, 12), "text-anchor": left ? "end" : "start" });
+    const call = drawing("text", { class: "call", x: s.x(i) + (left ? 6 : -6), y: Math.max(s.y(heightOf(list[i])) - 12, 12), "text-anchor": left ? "end" : "start" });
     call.textContent = "first divergence: " + placeText(list[i]);
     svg.append(call);
   }
@@ -179,7 +182,7 @@
     const p = chart.points[i], s = chart.scale;
     chart.at = i;
     chart.ring.setAttribute("cx", s.x(i));
-    chart.ring.setAttribute("cy", s.y(errorOf(p)));
+    chart.ring.setAttribute("cy", s.y(heightOf(p)));
     chart.ring.setAttribute("visibility", "visible");
     byId("readout").textContent = pointText(p);
   }
