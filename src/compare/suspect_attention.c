@@ -154,7 +154,10 @@ static void try_masks(struct td_evidence *e, struct td_diagnosis *d, const struc
     try_variant(e, d, &at, weights, TD_IS_MASK, "no causal mask");
     at = *right;
     if (right->window) {
+        at.ahead = n;
         at.window = 0;
+        try_variant(e, d, &at, weights, TD_IS_MASK, "no mask at all");
+        at.ahead = 0;
         try_variant(e, d, &at, weights, TD_IS_MASK, "no sliding window");
     }
     for (int64_t w = 1; w <= n && w <= 32; w++) {
