@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below this share of the error a hypothesis explains less than it leaves open. */
-static const double WORTH_SAYING = 0.5;
+/* Below this share of the error a hypothesis explains less than it leaves open; and one that leaves more than
+ * noise must explain most of it to be worth saying. */
+static const double WORTH_SAYING = 0.5, WORTH_SAYING_INCOMPLETE = 0.75;
 
 /* A remainder of up to two floors counts as noise: the floor is for the tensor as it should be, and a
  * fitted or exchanged tensor adds the rounding of its own. */
@@ -228,7 +229,7 @@ void td_enter(const struct td_evidence *e, struct td_diagnosis *d, enum td_kind_
     struct td_finding f = {.kind = kind, .explained = td_explained(e, corrected), .parameters = parameters};
     double size = fmax(e->power_a, e->power_b);
     f.complete = corrected <= COMPLETE * COMPLETE * e->c->floor * e->c->floor * size;
-    if (!(f.explained >= WORTH_SAYING))
+    if (!(f.explained >= (f.complete ? WORTH_SAYING : WORTH_SAYING_INCOMPLETE)))
         return;
     f.confidence = f.complete ? fmin(0.99, fmax(0.9, f.explained)) : 0.9 * f.explained;
     va_list args;

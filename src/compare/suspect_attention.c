@@ -33,7 +33,9 @@ static bool load_heads(const struct td_item *item, int64_t tokens, struct heads3
 {
     struct td_arena arena;
     struct td_operand o;
-    struct td_steps steps = {.count = 1, .step = {{.kind = TD_STEP_SQUEEZE}}};
+    const struct td_shape *shape = &item->parts[0]->shape;
+    bool batch = shape->ndim == 4 && shape->size[0] == 1;
+    struct td_steps steps = {.count = batch, .step = {{.kind = TD_STEP_TAKE, .to = 1}}};
     bool ok = false;
     td_arena_init(&arena, TD_MAX_METADATA);
     if (item->part_count == 1 && td_operand_make(&o, item, &steps, &arena, NULL) == TDBG_OK &&

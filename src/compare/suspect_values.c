@@ -180,7 +180,7 @@ static void suspect_rounded(struct td_evidence *e, struct td_diagnosis *d, int b
      */
     if (nonzero == 0 || (double)coarse < 0.99 * (double)nonzero)
         return;
-    double rest = (double)near >= 0.99 * (double)nonzero ? 0 : 0.3 * e->to_explain;
+    double rest = (double)near >= 0.99 * (double)nonzero ? 0 : 0.24 * e->to_explain;
     td_enter(e, d, TD_IS_PRECISION, rest, 1, "%.1f %% of B's values are %s numbers stored as %s",
              100.0 * (double)coarse / (double)nonzero, name, td_dtype_name(e->c->item_b->parts[0]->dtype));
 }
@@ -229,7 +229,7 @@ static void suspect_noise(struct td_evidence *e, struct td_diagnosis *d)
     double worst = e->c->metrics->max_abs / sqrt(e->power_d / (double)e->usable);
     if (rows < 4 || columns < 4 || rank_one_share(e) > 2 * chance + 0.05 || worst > 20)
         return;
-    td_enter(e, d, TD_IS_PRECISION, 0.45 * e->to_explain, 1,
+    td_enter(e, d, TD_IS_PRECISION, 0.24 * e->to_explain, 1,
              "a patternless error of %.2g of the values, %.3g x what %s alone explains", relative,
              relative / e->c->floor, td_dtype_name(e->c->item_b->parts[0]->dtype));
 }
