@@ -243,9 +243,8 @@ static void add_unknown(const struct td_evidence *e, struct td_diagnosis *d)
 {
     const struct td_metrics *m = e->c->metrics;
     struct td_finding f = {.kind = TD_IS_UNKNOWN, .confidence = d->count ? 0.1 : 0.5};
-    snprintf(f.detail, sizeof f.detail,
-             "no simple rule relates the two: relative error %.3g, cosine %.4f, spread over %s", m->rel_l2,
-             m->cosine, "the whole tensor");
+    snprintf(f.detail, sizeof f.detail, "no simple rule relates the two: relative error %.3g, cosine %.4f",
+             m->rel_l2, m->cosine);
     if (d->count < TD_MAX_FINDINGS)
         d->list[d->count++] = f;
 }

@@ -2,11 +2,12 @@
  *
  * The noise floor. Two right implementations of one model differ by rounding. A result that went through k
  * roundings of unit u carries a relative error (L2) of about 0.41 u sqrt(k): one rounding is off by 0.41 u in
- * the mean square, and independent ones add in squares. The floor is three times that. u is that of the coarser type of the two sides, joined with float32's own accumulation error over the
- * longest axis; k grows by one from stage to stage and by four from layer to layer, which is what the
- * residual stream itself goes through. A tensor diverges when its relative L2 error passes the floor, or when
- * a single element is off by more than OUTLIER floors of its own size plus the tensor's typical size.
- * docs/verdict.md explains it at length and shows how the constants were measured.
+ * the mean square, and independent ones add in squares. The floor is three times that. u is that of the
+ * coarser type of the two sides, joined with float32's own accumulation error over the longest axis; k grows
+ * by one from stage to stage and by four from layer to layer, which is what the residual stream itself goes
+ * through. A tensor diverges when its relative L2 error passes the floor, or when a single element is off by
+ * more than OUTLIER floors of its own size plus the tensor's typical size. docs/verdict.md explains it at
+ * length and shows how the constants were measured.
  */
 #ifndef TD_COMPARE_VERDICT_H
 #define TD_COMPARE_VERDICT_H
