@@ -62,6 +62,19 @@ void td_diff_summarise(struct td_buffer *out, const struct td_diff *diff)
         td_buffer_printf(out, "; layer n of A is layer n%+lld of B", (long long)diff->matches.layer_offset);
 }
 
+/* "[17,4,13]": one word, ready for `tdbg show`. */
+static void say_index(struct td_buffer *out, const struct td_shape *shape, int64_t index)
+{
+    int64_t at[TD_MAX_DIMS];
+    for (int i = shape->ndim - 1; i >= 0; i--) {
+        at[i] = index % shape->size[i];
+        index /= shape->size[i];
+    }
+    for (int i = 0; i < shape->ndim; i++)
+        td_buffer_printf(out, "%c%lld", i ? ',' : '[', (long long)at[i]);
+    td_buffer_puts(out, "]");
+}
+
 static void say_size(struct td_buffer *out, const struct td_pair *p)
 {
     const struct td_metrics *m = &p->metrics;
@@ -80,7 +93,9 @@ static void say_size(struct td_buffer *out, const struct td_pair *p)
         td_buffer_puts(out, "A is zero throughout and B is not");
     if (floor > 0 && isfinite(relative) && relative > floor)
         td_buffer_printf(out, ", %.3g times what rounding explains there", relative / floor);
-    td_buffer_printf(out, "; the worst element is %.6g against %.6g. ", m->argmax_a, m->argmax_b);
+    td_buffer_puts(out, "; the worst element, ");
+    say_index(out, &p->layout->shape, m->argmax);
+    td_buffer_printf(out, ", is %.6g against %.6g. ", m->argmax_a, m->argmax_b);
 }
 
 static void say_diagnosis(struct td_buffer *out, const struct td_diagnosis *d)

@@ -1,0 +1,49 @@
+"""docs/walkthrough.md shows what tdbg really prints: every command in it is run, in order, and answers as written."""
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+pytestmark = pytest.mark.native  # other compilers may round the demo otherwise
+
+EXAMPLE = re.compile(r"^    \$ (.*)\n((?:    (?!\$ ).*\n|\n(?=    (?!\$ )))*)", re.M)
+
+
+def examples(name):
+    for command, shown in EXAMPLE.findall((ROOT / "docs" / name).read_text()):
+        yield shlex.split(command), re.sub(r"^    ", "", shown, flags=re.M).strip("\n")
+
+
+def test_walkthrough(tdbg, tmp_path):
+    ran = 0
+    for words, shown in examples("walkthrough.md"):
+        if words[0] == "build/examples/tiny_transformer":
+            subprocess.run([tdbg.binary.parent / "examples" / "tiny_transformer", *words[1:]], cwd=tmp_path, check=True,
+                           stdout=subprocess.DEVNULL)
+            continue
+        assert words[0] == "tdbg"
+        if "--html" in words and "--html" not in tdbg.text("diff", "--help"):
+            continue
+        done = tdbg.run(*words[1:], cwd=tmp_path)
+        assert done.returncode == (1 if "diff" in words and "port/a" in words else 0), (words, done.stderr)
+        if shown:
+            assert done.stdout.strip("\n") == shown, words
+        ran += 1
+    assert ran >= 10
+
+
+def test_links():
+    """Links between the pages lead somewhere."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_option_is_documented(tdbg):
+    text = (ROOT / "docs" / "diff.md").read_text()
+    for option in re.findall(r"--[a-z-]+", tdbg.text("diff", "--help").split("Options:")[1].split("\n\n")[0]):
+        assert option in ("--quiet", "--verbose", "--help") or option in text, option
