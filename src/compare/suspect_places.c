@@ -186,8 +186,8 @@ static bool looks_like_mask(const struct td_evidence *e, int axis, const bool *f
 }
 
 /* Where is not what: a place explains nothing by itself, so it ranks behind any rule that explains more than
- * this leaves. */
-static const double PLACE_LEAVES = 0.15;
+ * this leaves. A mask is more of a rule than a list of indices is. */
+static const double PLACE_LEAVES = 0.15, MASK_LEAVES = 0.1;
 
 static void suspect_part(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
