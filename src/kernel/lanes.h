@@ -195,18 +195,20 @@ TD_INLINE td_vf td_vf_load_bf16(const uint8_t *p)
     return (td_vf)(td_vu32_load_u16(p) << 16);
 }
 
-/* Sixteen elements of TD_F32, TD_F16 or TD_BF16 at any address; `dtype` is a constant. */
+/* One vector of TD_F32, TD_F16 or TD_BF16 at any address; `dtype` is a constant. */
+TD_INLINE td_vf td_vf_load(enum td_dtype dtype, const uint8_t *p)
+{
+    if (dtype == TD_F32)
+        return *(const td_vf_loose *)p;
+    return dtype == TD_F16 ? td_vf_load_f16(p) : td_vf_load_bf16(p);
+}
+
+/* Sixteen elements of the same. */
 TD_INLINE struct td_floats td_floats_load(enum td_dtype dtype, const uint8_t *p)
 {
     struct td_floats row;
-    for (int i = 0; i < TD_ROW_FLOATS; i++) {
-        if (dtype == TD_F32)
-            row.v[i] = *(const td_vf_loose *)(p + i * TD_VECTOR_BYTES);
-        else if (dtype == TD_F16)
-            row.v[i] = td_vf_load_f16(p + i * (TD_VECTOR_BYTES / 2));
-        else
-            row.v[i] = td_vf_load_bf16(p + i * (TD_VECTOR_BYTES / 2));
-    }
+    for (int i = 0; i < TD_ROW_FLOATS; i++)
+        row.v[i] = td_vf_load(dtype, p + i * TD_PER_FLOATS * (dtype == TD_F32 ? 4 : 2));
     return row;
 }
 
@@ -288,21 +290,24 @@ TD_INLINE struct td_doubles td_floats_widen(const struct td_floats *row)
     return wide;
 }
 
-/* Sixteen TD_F32 at any address. From memory, half a vector widens in half the time it takes from a register.
- */
+/* One vector of doubles from as many TD_F32 at any address. From memory, half a vector widens in half the
+ * time it takes from a register. */
+TD_INLINE td_vd td_vd_load_f32(const uint8_t *p)
+{
+#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+    return _mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)p));
+#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+    return _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i_u *)p)));
+#else
+    return __builtin_convertvector(*(const td_vf_half_loose *)p, td_vd);
+#endif
+}
+
 TD_INLINE struct td_doubles td_doubles_load_f32(const uint8_t *p)
 {
     struct td_doubles row;
-    for (int i = 0; i < TD_ROW_DOUBLES; i++) {
-        const uint8_t *half = p + i * (TD_VECTOR_BYTES / 2);
-#if defined(__AVX__) && TD_VECTOR_BYTES == 32
-        row.v[i] = _mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)half));
-#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
-        row.v[i] = _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i_u *)half)));
-#else
-        row.v[i] = __builtin_convertvector(*(const td_vf_half_loose *)half, td_vd);
-#endif
-    }
+    for (int i = 0; i < TD_ROW_DOUBLES; i++)
+        row.v[i] = td_vd_load_f32(p + i * (TD_VECTOR_BYTES / 2));
     return row;
 }
 

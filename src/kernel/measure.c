@@ -1,8 +1,12 @@
 /* measure.c: td_measure of compare.h: every metric of a pair from one read of both sides.
  *
  * While a block is in the cache it is gone over three times: each side's own statistics (the loops of
- * stats.h) and the sums over pairs (pair.h). Where the largest difference lies is looked up afterwards, and
- * only in blocks that raise it.
+ * stats.h) and the sums over pairs (pair.h). A block that is the same bytes on both sides needs only the
+ * first: its differences are zeros, and a.b is the sum of its squares. Where the largest difference lies is
+ * looked up afterwards, and only in blocks that raise it.
+ *
+ * As in stats.c, doubles whose squares would leave the range of doubles get a second pass for the sums of
+ * squares, over values scaled by a power of two.
  */
 #include "kernel/compare.h"
 
@@ -12,6 +16,7 @@
 #include "kernel/stats.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What a chunk comes to. */
 struct slot {
@@ -23,23 +28,37 @@ struct slot {
 
 struct pass {
     const struct td_duet *duet;
+    double scale; /* 1, or a power of two that the elements are multiplied by */
     struct slot *slots;
+};
+
+/* A block of one side. */
+struct side {
+    enum td_dtype dtype;
+    const uint8_t *data;
 };
 
 #define SLOT_EMPTY ((struct slot){.a = TD_PARTIAL_EMPTY, .b = TD_PARTIAL_EMPTY, .argmax = -1})
 
 /* --- one block ------------------------------------------------------------------------------------------ */
 
-/* The first pair of the block whose difference is `largest`. */
-static void find_largest(struct slot *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb,
-                         const uint8_t *b, int64_t start, int64_t count, double largest)
+enum { STEP = 256 }; /* elements converted at a time where a block is looked through once more */
+
+static int64_t convert_step(struct side side, int64_t at, int64_t count, double out[STEP])
 {
-    enum { STEP = 256 };
+    int64_t n = count - at < STEP ? count - at : STEP;
+    td_convert_f64(side.dtype, side.data + at * (int64_t)td_dtype_size(side.dtype), n, out);
+    return n;
+}
+
+/* The first pair of the block whose difference is `largest`. */
+static void find_largest(struct slot *s, struct side a, struct side b, int64_t start, int64_t count,
+                         double largest)
+{
     double x[STEP], y[STEP];
     for (int64_t at = 0; at < count; at += STEP) {
-        int64_t n = count - at < STEP ? count - at : STEP;
-        td_convert_f64(ta, a + at * (int64_t)td_dtype_size(ta), n, x);
-        td_convert_f64(tb, b + at * (int64_t)td_dtype_size(tb), n, y);
+        convert_step(a, at, count, x);
+        int64_t n = convert_step(b, at, count, y);
         for (int64_t i = 0; i < n; i++)
             if (fabs(x[i] - y[i]) == largest) {
                 s->argmax = start + at + i;
@@ -50,27 +69,71 @@ static void find_largest(struct slot *s, enum td_dtype ta, const uint8_t *a, enu
     }
 }
 
-static void take_block(struct slot *s, const struct td_pair_lanes *lanes, int64_t count, bool *raised)
+/* The squares of the sides where both are finite. */
+static void sum_squares(struct td_pair_partial *block, struct side a, struct side b, int64_t count)
 {
-    struct td_pair_partial block = td_pair_finish(lanes, count);
-    *raised = block.count > block.unpaired && (s->argmax < 0 || block.max_abs > s->pair.max_abs);
-    td_pair_merge(&s->pair, &block);
+    double x[STEP], y[STEP];
+    for (int64_t at = 0; at < count; at += STEP) {
+        convert_step(a, at, count, x);
+        int64_t n = convert_step(b, at, count, y);
+        for (int64_t i = 0; i < n; i++)
+            if (isfinite(x[i]) && isfinite(y[i])) {
+                block->aa += x[i] * x[i];
+                block->bb += y[i] * y[i];
+            }
+    }
 }
 
-static void visit_reals(struct pass *pass, struct slot *s, int64_t start, const void *a, const void *b,
-                        int64_t count)
+/* Whether the block raises the largest difference (or has the first finite pair at all). */
+static bool take_block(struct slot *s, const struct td_pair_partial *block)
 {
-    const struct td_duet *d = pass->duet;
-    struct td_pair_lanes lanes = {0};
-    struct td_partial side_a = d->kernels->stats[d->a.dtype](a, count);
-    struct td_partial side_b = d->kernels->stats[d->b.dtype](b, count);
-    bool raised;
+    bool raises = block->count > block->unpaired && (s->argmax < 0 || block->max_abs > s->pair.max_abs);
+    td_pair_merge(&s->pair, block);
+    return raises;
+}
+
+static bool same_bytes(struct side a, struct side b, int64_t count)
+{
+    return a.dtype == b.dtype && memcmp(a.data, b.data, (size_t)count * td_dtype_size(a.dtype)) == 0;
+}
+
+/* Every element equals its partner, NaNs included. */
+static struct td_pair_partial pair_with_itself(const struct td_partial *side, int64_t count)
+{
+    double squares = td_partial_squares(side);
+    struct td_pair_partial block = {.aa = squares,
+                                    .bb = squares,
+                                    .count = (uint64_t)count,
+                                    .unpaired = side->nan + side->inf,
+                                    .nan_both = side->nan,
+                                    .inf_same = side->inf};
+    block.sum[TD_SUM_AB] = squares;
+    return block;
+}
+
+static void visit_reals(const struct td_kernels *kernels, struct slot *s, int64_t start, struct side a,
+                        struct side b, int64_t count)
+{
+    struct td_pair_partial block;
+    struct td_partial side_a = kernels->stats[a.dtype](a.data, count), side_b = side_a;
+    if (same_bytes(a, b, count)) {
+        block = pair_with_itself(&side_a, count);
+    } else {
+        struct td_pair_lanes lanes = {0};
+        side_b = kernels->stats[b.dtype](b.data, count);
+        kernels->pairs->loop[a.dtype][b.dtype](a.data, b.data, count, &lanes);
+        block = td_pair_finish(&lanes, count);
+        if (block.unpaired == 0) {
+            block.aa = td_partial_squares(&side_a);
+            block.bb = td_partial_squares(&side_b);
+        } else {
+            sum_squares(&block, a, b, count);
+        }
+    }
     td_partial_merge(&s->a, &side_a);
     td_partial_merge(&s->b, &side_b);
-    d->kernels->pairs->loop[d->a.dtype][d->b.dtype](a, b, count, &lanes);
-    take_block(s, &lanes, count, &raised);
-    if (raised)
-        find_largest(s, d->a.dtype, a, d->b.dtype, b, start, count, s->pair.max_abs);
+    if (take_block(s, &block))
+        find_largest(s, a, b, start, count, block.max_abs);
 }
 
 /* Adds one pair of complex numbers: differences and sizes by modulus, a.b as the real part of a conj(b). */
@@ -90,44 +153,63 @@ static void add_complex(struct td_pair_lanes *s, int64_t lane, const double *a, 
     s->sum[TD_SUM_ABS][lane] += d;
     s->sum[TD_SUM_REL][lane] += rel;
     s->sum[TD_SUM_SQUARE][lane] += d * d;
-    s->sum[TD_SUM_AA][lane] += x * x;
-    s->sum[TD_SUM_BB][lane] += y * y;
     s->sum[TD_SUM_AB][lane] += a[0] * b[0] + a[1] * b[1];
     s->max_abs = d > s->max_abs ? d : s->max_abs;
     s->max_rel = rel > s->max_rel ? rel : s->max_rel;
 }
 
-static void visit_complex(struct pass *pass, struct slot *s, int64_t start, const double *a, const double *b,
-                          int64_t count)
+static void visit_complex(const struct td_kernels *kernels, struct slot *s, int64_t start, const double *a,
+                          const double *b, int64_t count)
 {
     struct td_pair_lanes lanes = {0};
-    double modulus[TD_BLOCK_LENGTH];
-    bool raised;
-    td_convert_f64(TD_C128, a, count, modulus);
-    struct td_partial side = pass->duet->kernels->stats[TD_F64](modulus, count);
-    td_partial_merge(&s->a, &side);
-    td_convert_f64(TD_C128, b, count, modulus);
-    side = pass->duet->kernels->stats[TD_F64](modulus, count);
-    td_partial_merge(&s->b, &side);
+    double x[TD_BLOCK_LENGTH], y[TD_BLOCK_LENGTH];
+    td_convert_f64(TD_C128, a, count, x);
+    td_convert_f64(TD_C128, b, count, y);
+    struct td_partial side_a = kernels->stats[TD_F64](x, count), side_b = kernels->stats[TD_F64](y, count);
+    td_partial_merge(&s->a, &side_a);
+    td_partial_merge(&s->b, &side_b);
     for (int64_t i = 0; i < count; i++)
         add_complex(&lanes, i % TD_LANES, a + 2 * i, b + 2 * i);
-    take_block(s, &lanes, count, &raised);
-    for (int64_t i = 0; i < count && raised; i++)
-        if (hypot(a[2 * i] - b[2 * i], a[2 * i + 1] - b[2 * i + 1]) == s->pair.max_abs) {
+    struct td_pair_partial block = td_pair_finish(&lanes, count);
+    sum_squares(&block, (struct side){TD_F64, (const uint8_t *)x}, (struct side){TD_F64, (const uint8_t *)y},
+                count);
+    bool raises = take_block(s, &block);
+    for (int64_t i = 0; i < count && raises; i++)
+        if (hypot(a[2 * i] - b[2 * i], a[2 * i + 1] - b[2 * i + 1]) == block.max_abs) {
             s->argmax = start + i;
-            s->argmax_a = hypot(a[2 * i], a[2 * i + 1]);
-            s->argmax_b = hypot(b[2 * i], b[2 * i + 1]);
+            s->argmax_a = x[i];
+            s->argmax_b = y[i];
             break;
         }
 }
 
+/* The block times a power of two, in doubles. */
+static void scale_block(double scale, struct side side, int64_t count, double *out)
+{
+    bool complex = side.dtype == TD_C128;
+    int64_t n = complex ? 2 * count : count;
+    td_convert_f64(complex ? TD_F64 : side.dtype, side.data, n, out);
+    for (int64_t i = 0; i < n; i++)
+        out[i] *= scale;
+}
+
 static void visit(void *context, int64_t chunk, int64_t start, const void *a, const void *b, int64_t count)
 {
-    struct pass *pass = context;
-    if (pass->duet->a.dtype == TD_C128)
-        visit_complex(pass, &pass->slots[chunk], start, a, b, count);
+    const struct pass *pass = context;
+    const struct td_kernels *kernels = pass->duet->kernels;
+    struct side x = {pass->duet->a.dtype, a}, y = {pass->duet->b.dtype, b};
+    double scaled_a[2 * TD_BLOCK_LENGTH], scaled_b[2 * TD_BLOCK_LENGTH];
+    if (pass->scale != 1) {
+        scale_block(pass->scale, x, count, scaled_a);
+        scale_block(pass->scale, y, count, scaled_b);
+        x.dtype = y.dtype = x.dtype == TD_C128 ? TD_C128 : TD_F64;
+        x.data = (const uint8_t *)scaled_a;
+        y.data = (const uint8_t *)scaled_b;
+    }
+    if (x.dtype == TD_C128)
+        visit_complex(kernels, &pass->slots[chunk], start, (const void *)x.data, (const void *)y.data, count);
     else
-        visit_reals(pass, &pass->slots[chunk], start, a, b, count);
+        visit_reals(kernels, &pass->slots[chunk], start, x, y, count);
 }
 
 /* --- the answer ------------------------------------------------------------------------------------------
@@ -150,9 +232,29 @@ static double ratio(double x, double y)
     return x == 0 ? 0 : x / y;
 }
 
-static struct td_metrics conclude(const struct slot *total, bool ulps)
+static void report_side(const struct td_partial *total, const struct td_partial *scaled, double scale,
+                        struct tdbg_stats *out)
 {
-    const struct td_pair_partial *p = &total->pair;
+    struct td_partial p = *total;
+    if (scale != 1)
+        td_partial_complete(&p, scaled);
+    td_partial_report(&p, scale, out);
+}
+
+/* The largest of both sides; 0 where nothing is finite. */
+static double absmax(const struct slot *s)
+{
+    double a = s->a.finite ? fmax(fabs(s->a.min), fabs(s->a.max)) : 0;
+    double b = s->b.finite ? fmax(fabs(s->b.min), fabs(s->b.max)) : 0;
+    return fmax(a, b);
+}
+
+/* Counts, maxima and relative differences come from `total`; what needs squares from `scaled`, where all
+ * values are `scale` times as large. */
+static struct td_metrics conclude(const struct slot *total, const struct slot *scaled, double scale,
+                                  bool ulps)
+{
+    const struct td_pair_partial *p = &total->pair, *q = &scaled->pair;
     struct td_metrics m = {.count = p->count,
                            .paired = p->count - p->unpaired,
                            .nan_both = p->nan_both,
@@ -164,23 +266,25 @@ static struct td_metrics conclude(const struct slot *total, bool ulps)
                            .argmax_a = total->argmax_a,
                            .argmax_b = total->argmax_b,
                            .max_ulp = ulps ? p->max_ulp : (double)NAN};
-    td_partial_report(&total->a, 1, &m.a);
-    td_partial_report(&total->b, 1, &m.b);
+    report_side(&total->a, &scaled->a, scale, &m.a);
+    report_side(&total->b, &scaled->b, scale, &m.b);
     m.nan_a = m.a.nan;
     m.nan_b = m.b.nan;
     m.inf_a = m.a.inf;
     m.inf_b = m.b.inf;
-    double n = m.paired ? (double)m.paired : 1, square = p->sum[TD_SUM_SQUARE];
-    double norm_a = sqrt(p->sum[TD_SUM_AA]), norm_b = sqrt(p->sum[TD_SUM_BB]);
-    m.mean_abs = p->sum[TD_SUM_ABS] / n;
+    double n = m.paired ? (double)m.paired : 1, square = q->sum[TD_SUM_SQUARE];
+    double norm_a = sqrt(q->aa), norm_b = sqrt(q->bb);
+    m.mean_abs = q->sum[TD_SUM_ABS] / n / scale;
     m.mean_rel = p->sum[TD_SUM_REL] / n;
-    m.mse = square / n;
-    m.rmse = sqrt(m.mse);
-    m.norm_d = sqrt(square);
-    m.dot = p->sum[TD_SUM_AB];
-    m.cosine = norm_a == 0 && norm_b == 0 ? 1 : norm_a == 0 || norm_b == 0 ? 0 : m.dot / norm_a / norm_b;
-    m.rel_l2 = ratio(m.norm_d, norm_a);
-    m.snr_db = square == 0 ? (double)INFINITY : 20 * log10(norm_a / m.norm_d);
+    m.mse = square / n / scale / scale;
+    m.rmse = sqrt(square / n) / scale;
+    m.norm_d = sqrt(square) / scale;
+    m.dot = q->sum[TD_SUM_AB] / scale / scale;
+    m.cosine = norm_a == 0 && norm_b == 0   ? 1
+               : norm_a == 0 || norm_b == 0 ? 0
+                                            : q->sum[TD_SUM_AB] / norm_a / norm_b;
+    m.rel_l2 = ratio(sqrt(square), norm_a);
+    m.snr_db = square == 0 ? (double)INFINITY : 20 * log10(norm_a / sqrt(square));
     return m;
 }
 
@@ -189,27 +293,40 @@ static bool same_float(const struct td_operand *a, const struct td_operand *b)
     return a->parts[0].dtype == b->parts[0].dtype && a->parts[0].dtype <= TD_BF16;
 }
 
+static tdbg_status play(const struct td_duet *duet, double scale, struct td_pool *pool, struct td_job *job,
+                        struct slot *out, struct tdbg_error *error)
+{
+    size_t chunks = (size_t)td_duet_chunks(duet);
+    struct pass pass = {.duet = duet, .scale = scale, .slots = malloc((chunks + 1) * sizeof *pass.slots)};
+    struct td_duet_visitor visitor = {&pass, visit};
+    if (!pass.slots)
+        return td_fail_nomem(error);
+    for (size_t i = 0; i < chunks; i++)
+        pass.slots[i] = SLOT_EMPTY;
+    tdbg_status status = td_duet_play(duet, pool, job, &visitor, error);
+    *out = SLOT_EMPTY;
+    for (size_t i = 0; i < chunks && status == TDBG_OK; i++)
+        merge_slots(out, &pass.slots[i]);
+    free(pass.slots);
+    return status;
+}
+
 tdbg_status td_measure(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
                        struct td_job *job, struct td_metrics *out, struct tdbg_error *error)
 {
     struct td_duet duet;
+    struct slot total, scaled;
     TD_TRY(td_duet_init(&duet, a, b, error));
-    struct pass pass = {.duet = &duet};
-    size_t chunks = (size_t)td_duet_chunks(&duet);
-    struct td_duet_visitor visitor = {&pass, visit};
-    pass.slots = malloc((chunks + 1) * sizeof *pass.slots);
-    tdbg_status status = pass.slots ? TDBG_OK : td_fail_nomem(error);
-    for (size_t i = 0; status == TDBG_OK && i <= chunks; i++)
-        pass.slots[i] = SLOT_EMPTY;
-    if (status == TDBG_OK)
-        status = td_duet_play(&duet, pool, job, &visitor, error);
+    tdbg_status status = play(&duet, 1, pool, job, &total, error);
+    double scale = 1;
     if (status == TDBG_OK) {
-        struct slot total = SLOT_EMPTY;
-        for (size_t i = 0; i < chunks; i++)
-            merge_slots(&total, &pass.slots[i]);
-        *out = conclude(&total, same_float(a, b) && a->part_count == 1 && b->part_count == 1);
+        scale = td_spread_scale(absmax(&total));
+        scaled = total;
+        if (scale != 1)
+            status = play(&duet, scale, pool, NULL, &scaled, error);
     }
-    free(pass.slots);
+    if (status == TDBG_OK)
+        *out = conclude(&total, &scaled, scale, same_float(a, b) && a->part_count == 1 && b->part_count == 1);
     td_duet_release(&duet);
     return status;
 }

@@ -15,7 +15,8 @@
 /* What keeps a relative difference finite where a is zero. */
 #define TD_REL_EPSILON 1e-8
 
-enum td_pair_sum { TD_SUM_ABS, TD_SUM_REL, TD_SUM_SQUARE, TD_SUM_AA, TD_SUM_BB, TD_SUM_AB, TD_PAIR_SUMS };
+/* Sums over |d|, |d| / (|a| + epsilon), d^2 and a b. */
+enum td_pair_sum { TD_SUM_ABS, TD_SUM_REL, TD_SUM_SQUARE, TD_SUM_AB, TD_PAIR_SUMS };
 
 /* The lane sums of a block. */
 struct td_pair_lanes {
@@ -26,9 +27,11 @@ struct td_pair_lanes {
     uint64_t nan_both, inf_same;
 };
 
-/* What some pairs come to. */
+/* What some pairs come to. The squares of the sides are not summed where every pair is finite: the statistics
+ * of a side know them (td_partial_squares). That is two of eight additions less. */
 struct td_pair_partial {
     double sum[TD_PAIR_SUMS];
+    double aa, bb; /* a^2 and b^2 over the finite pairs */
     double max_abs, max_rel, max_ulp;
     uint64_t count, unpaired, differing, nan_both, inf_same;
 };
@@ -64,8 +67,6 @@ static inline void td_pair_add(struct td_pair_lanes *s, int64_t lane, double a, 
     s->sum[TD_SUM_ABS][lane] += d;
     s->sum[TD_SUM_REL][lane] += rel;
     s->sum[TD_SUM_SQUARE][lane] += d * d;
-    s->sum[TD_SUM_AA][lane] += a * a;
-    s->sum[TD_SUM_BB][lane] += b * b;
     s->sum[TD_SUM_AB][lane] += a * b;
     s->max_abs = d > s->max_abs ? d : s->max_abs;
     s->max_rel = rel > s->max_rel ? rel : s->max_rel;
@@ -92,6 +93,8 @@ static inline void td_pair_merge(struct td_pair_partial *p, const struct td_pair
 {
     for (int i = 0; i < TD_PAIR_SUMS; i++)
         p->sum[i] += next->sum[i];
+    p->aa += next->aa;
+    p->bb += next->bb;
     p->max_abs = next->max_abs > p->max_abs ? next->max_abs : p->max_abs;
     p->max_rel = next->max_rel > p->max_rel ? next->max_rel : p->max_rel;
     p->max_ulp = next->max_ulp > p->max_ulp ? next->max_ulp : p->max_ulp;
@@ -100,6 +103,13 @@ static inline void td_pair_merge(struct td_pair_partial *p, const struct td_pair
     p->differing += next->differing;
     p->nan_both += next->nan_both;
     p->inf_same += next->inf_same;
+}
+
+/* The sum of the squares of all finite elements. */
+static inline double td_partial_squares(const struct td_partial *p)
+{
+    double mean = p->mean + p->rest;
+    return p->finite ? p->m2 + (double)p->finite * (mean * mean) : 0;
 }
 
 /* Floats of one type by their bits: neighbours are one apart, both zeros are 0. `bits` are sign-extended. */

@@ -1,22 +1,30 @@
 /* pair_vector.c: a block of pairs in vectors; compiled once per vector tier, as stats_vector.c is.
  *
- * The loop takes all values to be finite. If one is not, the sums of |d| or of the squares show it (an
- * infinity or NaN never leaves a sum again), and the block is done over by the specification.
+ * A row of 16 lanes times four sums is more than the registers hold, and a sum that lives in memory costs a
+ * load and a store, one after the other, for each addition. So a block is cut into tiles that stay in L1, and
+ * a tile is gone over column by column (a column: one vector of doubles), its sums in registers; each lane
+ * still sees its elements in order. That takes 0.46 ns a pair of float32 where whole rows take 0.74.
+ *
+ * The loops take all values to be finite. If one is not, the sums of |d| show it (an infinity or NaN never
+ * leaves a sum again), and the block is done over by the specification.
  */
 #include "kernel/lanes.h"
 #include "kernel/pair.h"
+#include "kernel/ulps.h"
 
 #include <string.h>
 
 #define PASTE(a, b) a##b
 #define TIER_TABLE(tier) PASTE(td_pairs_, tier)
 
+/* Rows of a tile: 1024 pairs, 16 KiB at most. */
+enum { TILE = 64 };
+
 struct sums {
     struct td_doubles v[TD_PAIR_SUMS];
-    td_vd max_abs, max_rel;
-    td_vi32 differing; /* counted downwards */
-    td_vi64 differing_wide;
-    td_vu32 max_ulp;
+    td_vd max_abs, max_rel, max_ulp_wide;
+    td_vi64 differing; /* counted downwards */
+    struct td_ulps ulps;
 };
 
 TD_INLINE td_vd absolute(td_vd x)
@@ -24,54 +32,104 @@ TD_INLINE td_vd absolute(td_vd x)
     return (td_vd)((td_vi64)x & INT64_MAX);
 }
 
-TD_INLINE void add_row(struct sums *s, const struct td_doubles *a, const struct td_doubles *b)
+TD_INLINE int64_t width(enum td_dtype dtype)
 {
-    for (int i = 0; i < TD_ROW_DOUBLES; i++) {
-        td_vd x = a->v[i], y = b->v[i], d = absolute(x - y);
+    return dtype == TD_F64 ? 8 : dtype == TD_F32 ? 4 : 2;
+}
+
+/* Types whose distance is counted in 16 or 32 bits; that count tells how many differ as well. */
+TD_INLINE bool has_ulps(enum td_dtype ta, enum td_dtype tb)
+{
+    return ta == tb && ta != TD_F64;
+}
+
+/* A tile as float32, or float64 where it is that. */
+TD_INLINE const uint8_t *widen_tile(enum td_dtype dtype, const uint8_t *p, int64_t rows, td_vf *space)
+{
+    if (dtype == TD_F64 || dtype == TD_F32)
+        return p;
+    for (int64_t i = 0; i < rows * TD_ROW_FLOATS; i++)
+        space[i] = td_vf_load(dtype, p + i * TD_PER_FLOATS * 2);
+    return (const uint8_t *)space;
+}
+
+TD_INLINE td_vd load_column(bool wide, const uint8_t *p)
+{
+    if (wide)
+        return *(const td_vd_loose *)p;
+    return td_vd_load_f32(p);
+}
+
+/* The lanes of column `c` in `rows` rows of float64 (wide) or float32. */
+TD_INLINE void add_column(struct sums *s, int c, bool wide, bool count, const uint8_t *a, const uint8_t *b,
+                          int64_t rows)
+{
+    const int64_t size = wide ? 8 : 4;
+    td_vd sum[TD_PAIR_SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
+    td_vi64 differing = s->differing;
+    for (int k = 0; k < TD_PAIR_SUMS; k++)
+        sum[k] = s->v[k].v[c];
+    for (int64_t at = c * TD_PER_DOUBLES * size; at < rows * TD_LANES * size; at += TD_LANES * size) {
+        td_vd x = load_column(wide, a + at), y = load_column(wide, b + at);
+        td_vd d = absolute(x - y);
         td_vd rel = d / (absolute(x) + td_vd_all(TD_REL_EPSILON));
-        s->v[TD_SUM_ABS].v[i] += d;
-        s->v[TD_SUM_REL].v[i] += rel;
-        s->v[TD_SUM_SQUARE].v[i] += d * d;
-        s->v[TD_SUM_AA].v[i] += x * x;
-        s->v[TD_SUM_BB].v[i] += y * y;
-        s->v[TD_SUM_AB].v[i] += x * y;
-        s->max_abs = td_vd_max(d, s->max_abs);
-        s->max_rel = td_vd_max(rel, s->max_rel);
+        sum[TD_SUM_ABS] += d;
+        sum[TD_SUM_REL] += rel;
+        sum[TD_SUM_SQUARE] += d * d;
+        sum[TD_SUM_AB] = wide ? sum[TD_SUM_AB] + x * y : td_vd_exact_fma(x, y, sum[TD_SUM_AB]);
+        max_abs = td_vd_max(d, max_abs);
+        max_rel = td_vd_max(rel, max_rel);
+        if (count)
+            differing += d != td_vd_all(0);
+    }
+    for (int k = 0; k < TD_PAIR_SUMS; k++)
+        s->v[k].v[c] = sum[k];
+    s->max_abs = max_abs;
+    s->max_rel = max_rel;
+    s->differing = differing;
+}
+
+/* The order of doubles by their bits (td_float_order), as a double: the magnitude's halves, each exact, are
+ * added with one rounding, as the conversion of an integer rounds; then the sign. */
+TD_INLINE td_vd order_f64(td_vd x)
+{
+    td_vi64 bits = (td_vi64)x, magnitude = bits & INT64_MAX;
+    td_vd high = (td_vd)((magnitude >> 32) | (td_vi64)td_vd_all(0x1p84));
+    td_vd low = (td_vd)((magnitude & UINT32_MAX) | (td_vi64)td_vd_all(0x1p52));
+    td_vd sum = (high - td_vd_all(0x1p84 + 0x1p52)) + low;
+    return (td_vd)((td_vi64)sum | (bits & INT64_MIN));
+}
+
+TD_INLINE void add_ulps_f64(struct sums *s, const uint8_t *a, const uint8_t *b, int64_t rows)
+{
+    for (int64_t i = 0; i < rows * TD_ROW_DOUBLES; i++) {
+        td_vd x = ((const td_vd_loose *)a)[i], y = ((const td_vd_loose *)b)[i];
+        s->max_ulp_wide = td_vd_max(absolute(order_f64(x) - order_f64(y)), s->max_ulp_wide);
     }
 }
 
-/* The bits of one vector's worth of floats at the upper end of 32-bit lanes. */
-TD_INLINE td_vi32 load_bits(enum td_dtype dtype, const uint8_t *p)
+TD_INLINE void scan(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
+                    int64_t rows)
 {
-    if (dtype == TD_F32)
-        return (td_vi32) * (const td_vf_loose *)p;
-    return (td_vi32)(td_vu32_load_u16(p) << 16);
-}
-
-TD_INLINE td_vi32 order(td_vi32 bits)
-{
-    td_vi32 negative = bits < 0;
-    return ((INT32_MIN - bits) & negative) | (bits & ~negative);
-}
-
-TD_INLINE void add_ulps(struct sums *s, enum td_dtype dtype, const uint8_t *a, const uint8_t *b)
-{
-    int64_t step = dtype == TD_F32 ? TD_VECTOR_BYTES : TD_VECTOR_BYTES / 2;
-    for (int i = 0; i < TD_ROW_FLOATS; i++) {
-        td_vi32 x = order(load_bits(dtype, a + i * step)), y = order(load_bits(dtype, b + i * step));
-        td_vi32 less = x < y;
-        td_vu32 up = (td_vu32)y - (td_vu32)x, down = (td_vu32)x - (td_vu32)y;
-        td_vu32 distance = (up & (td_vu32)less) | (down & (td_vu32)~less);
-        td_vu32 larger = (td_vu32)(distance > s->max_ulp);
-        s->max_ulp = (distance & larger) | (s->max_ulp & ~larger);
+    td_vf space[2][TILE * TD_ROW_FLOATS];
+    for (int64_t row = 0; row < rows; row += TILE) {
+        int64_t taken = rows - row < TILE ? rows - row : TILE;
+        const uint8_t *p = widen_tile(ta, a + row * TD_LANES * width(ta), taken, space[0]);
+        const uint8_t *q = widen_tile(tb, b + row * TD_LANES * width(tb), taken, space[1]);
+        for (int c = 0; c < TD_ROW_DOUBLES; c++)
+            add_column(s, c, ta == TD_F64, !has_ulps(ta, tb), p, q, taken);
     }
+    if (has_ulps(ta, tb)) /* apart from the loop above, where it would take registers */
+        td_ulps_add(&s->ulps, ta, a, b, rows * TD_LANES);
+    else if (ta == TD_F64)
+        add_ulps_f64(s, a, b, rows);
 }
 
 TD_INLINE bool all_finite(const struct sums *s)
 {
     td_vd sum = {0};
     for (int i = 0; i < TD_ROW_DOUBLES; i++)
-        sum += s->v[TD_SUM_AA].v[i] + s->v[TD_SUM_BB].v[i];
+        sum += s->v[TD_SUM_ABS].v[i];
     td_vi64 finite = td_vd_finite(sum);
     int64_t count = 0;
     for (int i = 0; i < TD_PER_DOUBLES; i++)
@@ -79,53 +137,21 @@ TD_INLINE bool all_finite(const struct sums *s)
     return count == TD_PER_DOUBLES;
 }
 
-TD_INLINE int64_t width(enum td_dtype dtype)
-{
-    return dtype == TD_F64 ? 8 : dtype == TD_F32 ? 4 : 2;
-}
-
-TD_INLINE void scan(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
-                    int64_t rows)
-{
-    for (int64_t row = 0; row < rows; row++) {
-        const uint8_t *p = a + row * TD_LANES * width(ta), *q = b + row * TD_LANES * width(tb);
-        struct td_doubles x, y;
-        if (ta == TD_F64) {
-            x = td_doubles_load(p);
-            y = td_doubles_load(q);
-            for (int i = 0; i < TD_ROW_DOUBLES; i++)
-                s->differing_wide += x.v[i] != y.v[i];
-        } else {
-            struct td_floats u = td_floats_load(ta, p), v = td_floats_load(tb, q);
-            for (int i = 0; i < TD_ROW_FLOATS; i++)
-                s->differing += u.v[i] != v.v[i];
-            x = td_floats_widen(&u);
-            y = td_floats_widen(&v);
-            if (ta == tb)
-                add_ulps(s, ta, p, q);
-        }
-        add_row(s, &x, &y);
-    }
-}
-
-TD_INLINE void collect(const struct sums *s, enum td_dtype dtype, struct td_pair_lanes *out)
+TD_INLINE void collect(const struct sums *s, struct td_pair_lanes *out)
 {
     for (int k = 0; k < TD_PAIR_SUMS; k++)
         memcpy(out->sum[k], s->v[k].v, sizeof out->sum[k]);
     for (int i = 0; i < TD_PER_DOUBLES; i++) {
         out->max_abs = s->max_abs[i] > out->max_abs ? s->max_abs[i] : out->max_abs;
         out->max_rel = s->max_rel[i] > out->max_rel ? s->max_rel[i] : out->max_rel;
-        out->differing += (uint64_t)-s->differing_wide[i];
+        out->max_ulp = s->max_ulp_wide[i] > out->max_ulp ? s->max_ulp_wide[i] : out->max_ulp;
+        out->differing += (uint64_t)-s->differing[i];
     }
-    for (int i = 0; i < TD_PER_FLOATS; i++) {
-        uint32_t ulp = dtype == TD_F32 ? s->max_ulp[i] : s->max_ulp[i] >> 16;
-        out->max_ulp = (double)ulp > out->max_ulp ? (double)ulp : out->max_ulp;
-        out->differing += (uint64_t) - (int64_t)s->differing[i];
-    }
+    td_ulps_collect(&s->ulps, out);
 }
 
 /* The elements behind the last whole row, and blocks with anything that is not finite, are left to the
- * specification; doubles leave their ulps to it as well when they differ. */
+ * specification. */
 TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b, int64_t count,
                      struct td_pair_lanes *out)
 {
@@ -133,15 +159,11 @@ TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const
     struct sums s = {0};
     scan(&s, ta, a, tb, b, rows);
     td_pair_kernel *exact = td_pairs_scalar.loop[ta][tb];
-    bool ulps_of_doubles = false;
-    if (ta == TD_F64)
-        for (int i = 0; i < TD_PER_DOUBLES; i++)
-            ulps_of_doubles = ulps_of_doubles || s.differing_wide[i] != 0;
-    if (!all_finite(&s) || ulps_of_doubles) {
+    if (!all_finite(&s)) {
         exact(a, b, count, out);
         return;
     }
-    collect(&s, ta, out);
+    collect(&s, out);
     struct td_pair_lanes tail = {0};
     exact(a + taken * width(ta), b + taken * width(tb), count - taken, &tail);
     for (int k = 0; k < TD_PAIR_SUMS; k++) /* lane i of the tail is lane i of the block: rows are whole */

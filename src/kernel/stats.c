@@ -76,12 +76,16 @@ static tdbg_status pass_blocks(const struct td_stream *stream, struct td_pool *p
 }
 
 /* Squares of values beyond 2^+-400 may leave the range of doubles when there are many of them. */
-static double spread_scale(const struct td_partial *p)
+double td_spread_scale(double absmax)
 {
-    double absmax = fmax(fabs(p->min), fabs(p->max));
-    if (p->finite == 0 || p->min == p->max)
-        return 1;
-    return absmax > 0x1p400 ? 0x1p-600 : absmax < 0x1p-400 ? 0x1p600 : 1;
+    return absmax > 0x1p400 ? 0x1p-600 : absmax < 0x1p-400 && absmax > 0 ? 0x1p600 : 1;
+}
+
+void td_partial_complete(struct td_partial *p, const struct td_partial *scaled)
+{
+    p->mean = scaled->mean;
+    p->rest = scaled->rest;
+    p->m2 = scaled->m2;
 }
 
 /* --- Bytes --------------------------------------------------------------------------------------------- */
@@ -199,14 +203,13 @@ static tdbg_status stream_stats(const struct td_stream *stream, struct td_pool *
         TD_TRY(pass_bytes(stream, pool, job, &total, error));
     } else {
         TD_TRY(pass_blocks(stream, pool, job, 1, &total, error));
-        scale = spread_scale(&total);
+        if (total.finite > 0 && total.min < total.max)
+            scale = td_spread_scale(fmax(fabs(total.min), fabs(total.max)));
     }
     if (scale != 1) {
         struct td_partial scaled;
         TD_TRY(pass_blocks(stream, pool, NULL, scale, &scaled, error));
-        total.mean = scaled.mean;
-        total.rest = scaled.rest;
-        total.m2 = scaled.m2;
+        td_partial_complete(&total, &scaled);
     }
     finish(stream, total, scale, out);
     return TDBG_OK;

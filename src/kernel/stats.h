@@ -13,8 +13,12 @@
 TD_CHECK tdbg_status td_stats(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
                               struct tdbg_stats *out, struct tdbg_error *error);
 
-/* The answer from what the blocks came to; `scale` 1, or the power of two the values were multiplied by. */
+/* What a pass over blocks leaves to its caller, for values up to `absmax` in size: the power of two by which
+ * to multiply them so that their squares stay within the range of doubles, mostly 1; how a second pass over
+ * the scaled values completes the first; and the answer. */
 struct td_partial;
+double td_spread_scale(double absmax);
+void td_partial_complete(struct td_partial *p, const struct td_partial *scaled);
 void td_partial_report(const struct td_partial *p, double scale, struct tdbg_stats *out);
 
 /* Counts of the finite values in `bins` equal bins over [low, high], the last one closed, as numpy does
