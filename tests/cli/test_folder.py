@@ -1,5 +1,5 @@
 """A folder of a thousand files answers at once: only headers are read."""
-import time
+import resource
 
 import numpy as np
 import pytest
@@ -25,20 +25,20 @@ def test_all_are_listed(tdbg, folder):
 
 @pytest.mark.native
 def test_listing_is_quick(tdbg, folder):
-    best = min(timed(tdbg, folder) for _ in range(3))
-    assert best < 0.5, f"{best:.2f} s"
+    """CPU time, so that a busy machine does not matter."""
+    best = min(cpu_seconds(tdbg, folder) for _ in range(3))
+    assert best < 0.25, f"{best:.2f} s"
 
 
-def timed(tdbg, folder):
-    start = time.monotonic()
+def cpu_seconds(tdbg, folder):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     tdbg.json("ls", folder)
-    return time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_few_files_are_open_at_once(tdbg, folder):
     """A thousand files do not need a thousand descriptors."""
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
     try:
