@@ -1,15 +1,14 @@
 /* zip.c: listing a zip, and reading its members with ISA-L.
  *
- *     local header  PK 3 4 | needs flags method time crc packed size | lengths | name | extra    30 bytes +
- * text data                                                            [data descriptor]
+ *     local header  PK 3 4 | needs flags method time crc packed size | lengths | name | extra
+ *     data          [data descriptor behind it]
  *     ...
- *     central directory, per member                                                      46 bytes + text
+ *     central directory, 46 bytes and text per member
  *                   PK 1 2 | made needs flags method time crc packed size | lengths | disk attributes
  *                   | offset of the local header | name | extra | comment
- *     [zip64 end    PK 6 6 | ... | members(8) directory size(8) directory offset(8)]             56 bytes
- *     [its locator  PK 6 7 | disk | offset of the zip64 end(8) | disks]                          20 bytes
- *     end           PK 5 6 | disks | members(2,2) directory size(4) offset(4) | comment          22 bytes +
- * text
+ *     [zip64 end    PK 6 6 | ... | members(8) directory size(8) directory offset(8)]
+ *     [its locator  PK 6 7 | disk | offset of the zip64 end(8) | disks]
+ *     end           PK 5 6 | disks | members(2,2) directory size(4) offset(4) | comment
  *
  * Read here and not by a library because of what checkpoints are: files of many gigabytes of stored members
  * that are to be mapped. Debian's minizip loses zip64 sizes and offsets on 64-bit systems and takes the end
