@@ -9,12 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 512 samples put the correlation of unrelated data within +-0.13 (three sigma): far below CONVINCING. */
-enum { SAMPLES = 512 };
+/* 512 samples put the correlation of unrelated data within +-0.13 (three sigma), 64 within +-0.38: both far
+ * below CONVINCING. The few are for a first look at shapes that agree. */
+enum { SAMPLES = 512, FIRST_LOOK = 64 };
 
 /* A layout that explains three quarters of the variance is not a coincidence of 512 samples, yet leaves room
  * for a bug on top of it. */
 static const double CONVINCING = 0.866;
+
+/* Too few elements to tell one order from another by chance. */
+static const int64_t SMALLEST = 32;
 
 /* How much more of the variance a costlier layout must explain, on average over the layers, to be preferred.
  */
@@ -30,11 +34,11 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-static int sample_indices(int64_t count, int64_t *indices)
+static int sample_indices(int64_t count, int samples, int64_t *indices)
 {
-    int n = count < SAMPLES ? (int)count : SAMPLES;
+    int n = count < samples ? (int)count : samples;
     for (int i = 0; i < n; i++)
-        indices[i] = count <= SAMPLES ? i : (int64_t)(mix((uint64_t)i) % (uint64_t)count);
+        indices[i] = count <= samples ? i : (int64_t)(mix((uint64_t)i) % (uint64_t)count);
     return n;
 }
 
@@ -59,20 +63,26 @@ static double correlate(const double *a, const double *b, int n)
     return saa > 0 && sbb > 0 ? sab / sqrt(saa * sbb) : NAN;
 }
 
-tdbg_status td_correlation(const struct td_operand *a, const struct td_operand *b, double *out,
-                           struct tdbg_error *error)
+static tdbg_status correlation(const struct td_operand *a, const struct td_operand *b, int samples,
+                               double *out, struct tdbg_error *error)
 {
     int64_t indices[SAMPLES];
     double va[SAMPLES], vb[SAMPLES];
-    int n = sample_indices(a->count, indices);
+    int n = sample_indices(a->count, samples, indices);
     TD_TRY(td_operand_gather(a, indices, n, va, error));
     TD_TRY(td_operand_gather(b, indices, n, vb, error));
     *out = correlate(va, vb, n);
     return TDBG_OK;
 }
 
+tdbg_status td_correlation(const struct td_operand *a, const struct td_operand *b, double *out,
+                           struct tdbg_error *error)
+{
+    return correlation(a, b, SAMPLES, out, error);
+}
+
 /* NaN where the layout cannot be made or tells nothing. */
-static double score(const struct td_match *match, const struct td_layout *layout)
+static double score(const struct td_match *match, const struct td_layout *layout, int samples)
 {
     struct td_arena arena;
     struct td_operand a, b;
@@ -80,7 +90,7 @@ static double score(const struct td_match *match, const struct td_layout *layout
     td_arena_init(&arena, TD_MAX_METADATA);
     if (td_operand_make(&a, match->a, &layout->a, &arena, NULL) != TDBG_OK ||
         td_operand_make(&b, match->b, &layout->b, &arena, NULL) != TDBG_OK ||
-        td_correlation(&a, &b, &r, NULL) != TDBG_OK)
+        correlation(&a, &b, samples, &r, NULL) != TDBG_OK)
         r = NAN;
     td_arena_release(&arena);
     return r;
@@ -137,6 +147,29 @@ static char *group_key(const struct td_match *m)
     return key;
 }
 
+/* Scores the candidates where there is anything to choose. Shapes that agree are only looked at twice when
+ * their values do not. */
+static tdbg_status score_all(const struct align_run *run, const struct td_match *match, struct work *w)
+{
+    struct td_candidates *all = &w->candidates;
+    if (all->count == 0)
+        return TDBG_OK;
+    if (all->list[0].as_it_stands) {
+        if (score(match, &all->list[0].layout, FIRST_LOOK) > CONVINCING ||
+            match->a->parts[0]->count < SMALLEST)
+            return TDBG_OK;
+        TD_TRY(td_candidates_add_rotary(all, run->heads, NULL));
+    } else if (all->count == 1 && !all->list[0].needs_proof) {
+        return TDBG_OK;
+    }
+    w->scores = calloc((size_t)all->count, sizeof *w->scores);
+    if (!w->scores)
+        return TDBG_NOMEM;
+    for (int c = 0; c < all->count; c++)
+        w->scores[c] = score(match, &all->list[c].layout, SAMPLES);
+    return TDBG_OK;
+}
+
 static void prepare(void *context, uint64_t i)
 {
     struct align_run *run = context;
@@ -150,17 +183,10 @@ static void prepare(void *context, uint64_t i)
     }
     tdbg_status status = td_candidates_init(&w->candidates, match, run->heads, NULL);
     w->group = group_key(match);
-    int n = w->candidates.count;
     if (status == TDBG_OK && !w->group)
         status = TDBG_NOMEM;
-    bool choice = n > 1 || (n == 1 && w->candidates.list[0].needs_proof);
-    if (status == TDBG_OK && choice) {
-        w->scores = calloc((size_t)n, sizeof *w->scores);
-        if (!w->scores)
-            status = TDBG_NOMEM;
-        for (int c = 0; w->scores && c < n; c++)
-            w->scores[c] = score(match, &w->candidates.list[c].layout);
-    }
+    if (status == TDBG_OK)
+        status = score_all(run, match, w);
     if (status != TDBG_OK)
         atomic_store(&run->status, (int)status);
 }
@@ -169,7 +195,7 @@ static void prepare(void *context, uint64_t i)
 
 static double evidence(const struct work *w, int candidate)
 {
-    double r = w->scores ? w->scores[candidate] : NAN;
+    double r = w->scores && candidate < w->candidates.count ? w->scores[candidate] : NAN;
     return r > 0 ? r * r : 0;
 }
 
@@ -183,15 +209,25 @@ struct verdict_of_group {
 static bool every_layer_needs(const struct align_run *run, const size_t *members, size_t count, int candidate)
 {
     for (size_t i = 0; i < count; i++)
-        if (!run->work[members[i]].scores || !(run->work[members[i]].scores[candidate] > CONVINCING))
+        if (evidence(&run->work[members[i]], candidate) < CONVINCING * CONVINCING)
             return false;
     return count > 1;
 }
 
-/* members[0 .. count) are indices of work; all have the same candidates. */
+/* Some members have more candidates than others, behind the ones that all have. */
+static const struct work *longest(const struct align_run *run, const size_t *members, size_t count)
+{
+    const struct work *most = &run->work[members[0]];
+    for (size_t i = 1; i < count; i++)
+        if (run->work[members[i]].candidates.count > most->candidates.count)
+            most = &run->work[members[i]];
+    return most;
+}
+
+/* members[0 .. count) are indices of work. */
 static struct verdict_of_group vote(const struct align_run *run, const size_t *members, size_t count)
 {
-    const struct work *first = &run->work[members[0]];
+    const struct work *first = longest(run, members, count);
     int n = first->candidates.count, best = -1;
     bool agree = n > 0 && first->candidates.list[0].as_it_stands;
     double best_total = 0, least_total = INFINITY;
@@ -220,7 +256,7 @@ static tdbg_status settle(struct td_alignments *out, const struct align_run *run
     struct td_alignment *alignment = &out->list[index];
     const struct work *w = &run->work[index];
     alignment->layout = layout;
-    alignment->correlation = w->scores ? w->scores[verdict.best] : NAN;
+    alignment->correlation = w->scores && verdict.best < w->candidates.count ? w->scores[verdict.best] : NAN;
     int other = -1;
     for (int c = 0; w->scores && c < w->candidates.count; c++)
         if (c != verdict.best && w->scores[c] > CONVINCING &&
@@ -271,7 +307,7 @@ static tdbg_status decide(struct td_alignments *out, const struct align_run *run
             status = td_fail_nomem(error);
             break;
         }
-        *layout = run->work[members[0]].candidates.list[verdict.best].layout;
+        *layout = longest(run, members, end - i)->candidates.list[verdict.best].layout;
         layout->by_value = verdict.by_value;
         for (size_t k = i; status == TDBG_OK && k < end; k++)
             status = settle(out, run, keys[k].index, verdict, layout, error);

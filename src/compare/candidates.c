@@ -456,6 +456,63 @@ tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match 
     return TDBG_OK;
 }
 
+/* --- rotary order ----------------------------------------------------------------------------------------
+ */
+
+/* [.., n, ..] as [.., n / head, 2, head / 2, ..], halves first, or the last two the other way round. */
+static struct td_shape split_heads(const struct td_shape *shape, int axis, int64_t head, bool halves_first)
+{
+    struct td_shape out = *shape;
+    out.size[axis] /= head;
+    insert_size(&out, axis + 1, halves_first ? 2 : head / 2);
+    insert_size(&out, axis + 2, halves_first ? head / 2 : 2);
+    return out;
+}
+
+static bool push_rotary(struct td_candidates *c, int axis, int64_t head, bool halves_in_b)
+{
+    const struct td_layout *plain = &c->list[0].layout;
+    struct variant a = {.steps = plain->a, .cost = COST_BARE_RESHAPE}, b = {.steps = plain->b};
+    a.shape = split_heads(&plain->shape, axis, head, !halves_in_b);
+    b.shape = split_heads(&plain->shape, axis, head, halves_in_b);
+    struct td_shape order = {.ndim = a.shape.ndim};
+    for (int i = 0; i < order.ndim; i++)
+        order.size[i] = i;
+    order.size[axis + 1] = axis + 2;
+    order.size[axis + 2] = axis + 1;
+    if (!add_step(&a, (struct td_step){.kind = TD_STEP_RESHAPE, .list = a.shape}) ||
+        !add_step(&b, (struct td_step){.kind = TD_STEP_RESHAPE, .list = b.shape}) ||
+        !add_step(&b, (struct td_step){.kind = TD_STEP_PERMUTE, .list = order}))
+        return true;
+    if (!push(c, &a, &b))
+        return false;
+    c->list[c->count - 1].layout.rotary = true;
+    return true;
+}
+
+tdbg_status td_candidates_add_rotary(struct td_candidates *c, const struct td_head_sizes *heads,
+                                     struct tdbg_error *error)
+{
+    static const int64_t usual[] = {32, 64, 80, 96, 128, 256};
+    enum { USUAL = sizeof usual / sizeof *usual };
+    const struct td_shape shape = c->list[0].layout.shape;
+    int last = shape.ndim - 1;
+    if (last < 0 || shape.ndim + 2 > TD_MAX_DIMS)
+        return TDBG_OK;
+    for (int axis = 0; axis <= last; axis += last ? last : 1)
+        for (int h = 0; h < heads->count + USUAL; h++) {
+            int64_t head = h < heads->count ? heads->size[h] : usual[h - heads->count];
+            bool seen = false;
+            for (int k = 0; k < heads->count && h >= heads->count; k++)
+                seen = seen || heads->size[k] == head;
+            if (seen || head % 2 || shape.size[axis] % head)
+                continue;
+            if (!push_rotary(c, axis, head, true) || !push_rotary(c, axis, head, false))
+                return td_fail_nomem(error);
+        }
+    return TDBG_OK;
+}
+
 void td_candidates_release(struct td_candidates *c)
 {
     free(c->list);

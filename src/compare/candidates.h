@@ -35,4 +35,10 @@ TD_CHECK tdbg_status td_candidates_init(struct td_candidates *out, const struct 
                                         const struct td_head_sizes *heads, struct tdbg_error *error);
 void td_candidates_release(struct td_candidates *c);
 
+/* For shapes that agree as they stand, at the end of the list: the channels of each head in half-split order
+ * on one side and interleaved on the other, along the first or the last axis, for heads of the likely sizes.
+ */
+TD_CHECK tdbg_status td_candidates_add_rotary(struct td_candidates *c, const struct td_head_sizes *heads,
+                                              struct tdbg_error *error);
+
 #endif

@@ -5,6 +5,8 @@
  */
 #include "compare/evidence.h"
 
+#include "kernel/compare.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,8 +284,42 @@ static void suspect_rotary_order(struct td_evidence *e, struct td_diagnosis *d, 
     }
 }
 
+/* The layout that fits this layer alone, as the values of the whole pair see it. */
+static void suspect_other_layout(struct td_evidence *e, struct td_diagnosis *d)
+{
+    const struct td_layout *other = e->c->other;
+    struct td_arena arena;
+    struct td_operand a, b;
+    td_arena_init(&arena, TD_MAX_METADATA);
+    double *x = calloc((size_t)e->count + 1, sizeof *x);
+    if (x && td_operand_make(&a, e->c->item_a, &other->a, &arena, NULL) == TDBG_OK &&
+        td_operand_make(&b, e->c->item_b, &other->b, &arena, NULL) == TDBG_OK && a.count == e->count &&
+        td_operand_load(&a, 0, e->count, x, NULL) == TDBG_OK &&
+        td_operand_load(&b, 0, e->count, e->work, NULL) == TDBG_OK) {
+        double rest = 0;
+        char steps[160] = "";
+        for (int64_t i = 0; i < e->count; i++)
+            rest += isfinite(x[i]) && isfinite(e->work[i]) ? (x[i] - e->work[i]) * (x[i] - e->work[i]) : 0;
+        for (int i = 0; i < other->b.count; i++) {
+            size_t at = strlen(steps);
+            if (at + 32 < sizeof steps)
+                td_step_print(steps + at + (at ? 2 : 0), sizeof steps - at - 2, 'b', &other->b.step[i]);
+            if (at)
+                memcpy(steps + at, ", ", 2);
+        }
+        td_enter(e, d, other->rotary ? TD_IS_ROPE : TD_IS_TRANSPOSE, rest, 1,
+                 other->rotary ? "%.1f %% explained by the halves of each head interleaved on one side (%s)"
+                               : "%.1f %% explained by another order of the axes (%s)",
+                 100 * td_explained(e, rest), steps);
+    }
+    free(x);
+    td_arena_release(&arena);
+}
+
 void td_suspect_order(struct td_evidence *e, struct td_diagnosis *d)
 {
+    if (e->c->other)
+        suspect_other_layout(e, d);
     int n = e->shape.ndim;
     for (int axis = 0; axis < n; axis++) {
         suspect_permuted(e, d, axis);

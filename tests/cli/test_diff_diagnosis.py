@@ -149,7 +149,6 @@ KINDS = {
     "shuffled channels": (lambda x: x[..., rng().permutation(SIZE)], "permutation", "axis 2 (channels)"),
     "scrambled": (lambda x: x.transpose(1, 0, 2).reshape(x.shape), "transpose",
                   "a reshape where axes 0 and 1 should have been exchanged"),
-    "rotary order": (interleave, "rope", "channels in interleaved order within heads of 16"),
     "clamped": (lambda x: np.clip(x, -1, 1), "clamp", "limiting A to [-1, 1]"),
     "clamped above": (lambda x: np.minimum(x, 0.75), "clamp", "limiting A from above at 0.75"),
     "zeroed": (zero_some, "zeroed", "values are zero in B and not in A: token 5-8 of axis 0"),
@@ -161,6 +160,25 @@ KINDS = {
     "infinity": (put(np.inf), "inf", "1 values are infinite in B and finite in A"),
     "unrelated": (lambda x: rng().standard_normal(x.shape), "unknown", "no simple rule relates the two"),
 }  # fmt: skip
+
+
+def test_another_order_that_what_follows_does_not_notice_is_how_b_stores_it(tdbg, tmp_path):
+    a = run_of()
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", {**a, "1_query": interleave(a["1_query"])})
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=0)
+    (pair,) = [p for p in answer["pairs"] if p["name"].startswith("1_query.")]
+    assert pair["verdict"] == "identical" and pair["layout"]["by_value"]
+    assert any("permute" in step for step in pair["layout"]["steps"])
+
+
+def test_another_order_that_spoils_what_follows_is_a_mistake(tdbg, tmp_path):
+    a = run_of()
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", {**a, "1_query": interleave(a["1_query"]), "1_query_final": 2 * a["1_query_final"]})
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)
+    assert first_of(answer)[:2] == (1, "query")
+    assert answer["first_divergence"]["diagnosis"][0]["kind"] == "rope"
 
 
 @pytest.mark.parametrize("case", KINDS)

@@ -144,6 +144,26 @@ def test_one_square_weight_transposed_is_a_mistake(tdbg, tmp_path):
     assert first["layer"] == 2 and first["diagnosis"][0]["kind"] == "transpose"
 
 
+def interleave(weight, head):
+    """[heads * 2 * half, width] in half-split order as interleaved rows, as some exporters store q and k."""
+    rows, width = weight.shape
+    return weight.reshape(rows // head, 2, head // 2, width).swapaxes(1, 2).reshape(rows, width).copy()
+
+
+def test_rotary_order_of_every_layer_is_a_convention(tdbg, tmp_path):
+    weights = {f"layers.{n}.q.weight.npy": values(256, 40) for n in range(3)}
+    answer = compare(tdbg, tmp_path, weights, {name: interleave(w, 64) for name, w in weights.items()})
+    assert answer["first_divergence"] is None
+    assert all(p["layout"]["shape"] == [4, 2, 32, 40] and p["layout"]["by_value"] for p in answer["pairs"])
+
+
+def test_rotary_order_of_one_layer_is_a_mistake(tdbg, tmp_path):
+    weights = {f"layers.{n}.q.weight.npy": values(256, 40) for n in range(3)}
+    other = {name: interleave(w, 64) if ".1." in name else w for name, w in weights.items()}
+    first = compare(tdbg, tmp_path, weights, other)["first_divergence"]
+    assert first["layer"] == 1 and first["diagnosis"][0]["kind"] == "rope", first
+
+
 def test_scalar_against_one_element(tdbg, tmp_path):
     pair = only(compare(tdbg, tmp_path, {"0_scaling.npy": np.float64(0.125)},
                         {"0_scaling.npy": np.array([[0.125]], np.float32)}))
