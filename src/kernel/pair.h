@@ -39,10 +39,22 @@ struct td_pair_partial {
 /* At most TD_BLOCK_LENGTH pairs. The lanes come zeroed. */
 typedef void td_pair_kernel(const void *a, const void *b, int64_t count, struct td_pair_lanes *out);
 
-/* One table per tier: a loop for each pair of types that has one. Every other pair is converted to doubles.
+/* How many pairs have |a - b| > atol + rtol |a|, and whether any has a difference that is not at most `least`
+ * (which is finite, so a pair of which one is not finite always has; the count is then of no use). */
+struct td_beyond {
+    uint64_t count;
+    bool notable;
+};
+
+/* Whole rows: a multiple of TD_LANES. */
+typedef struct td_beyond td_beyond_kernel(const void *a, const void *b, int64_t count, double rtol,
+                                          double atol, double least);
+
+/* One table per tier: loops for each pair of types that has them. Every other pair is converted to doubles.
  */
 struct td_pair_kernels {
     td_pair_kernel *loop[TD_BF16 + 1][TD_BF16 + 1];
+    td_beyond_kernel *beyond[TD_BF16 + 1][TD_BF16 + 1];
 };
 
 extern const struct td_pair_kernels td_pairs_scalar, td_pairs_vector;
@@ -71,6 +83,15 @@ static inline void td_pair_add(struct td_pair_lanes *s, int64_t lane, double a, 
     s->max_abs = d > s->max_abs ? d : s->max_abs;
     s->max_rel = rel > s->max_rel ? rel : s->max_rel;
     s->max_ulp = ulp > s->max_ulp ? ulp : s->max_ulp;
+}
+
+/* Looks at one pair for td_beyond: the specification. */
+static inline void td_beyond_add(struct td_beyond *s, double a, double b, double rtol, double atol,
+                                 double least)
+{
+    double d = fabs(a - b);
+    s->count += d > atol + rtol * fabs(a);
+    s->notable |= !(d <= least);
 }
 
 static inline struct td_pair_partial td_pair_finish(const struct td_pair_lanes *s, int64_t count)

@@ -48,10 +48,25 @@ INLINE void block(const uint8_t *a, const uint8_t *b, int64_t count, int64_t siz
     }
 }
 
-#define PAIR(name, size_a, value_a, size_b, value_b, ulp)                                    \
-    static void name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out) \
-    {                                                                                        \
-        block(a, b, count, size_a, size_b, value_a, value_b, ulp, out);                      \
+INLINE struct td_beyond beyond(const uint8_t *a, const uint8_t *b, int64_t count, int64_t size_a,
+                               int64_t size_b, double (*value_a)(const uint8_t *),
+                               double (*value_b)(const uint8_t *), double rtol, double atol, double least)
+{
+    struct td_beyond s = {0};
+    for (int64_t i = 0; i < count; i++)
+        td_beyond_add(&s, value_a(a + i * size_a), value_b(b + i * size_b), rtol, atol, least);
+    return s;
+}
+
+#define PAIR(name, size_a, value_a, size_b, value_b, ulp)                                           \
+    static void name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out)        \
+    {                                                                                               \
+        block(a, b, count, size_a, size_b, value_a, value_b, ulp, out);                             \
+    }                                                                                               \
+    static struct td_beyond beyond_##name(const void *a, const void *b, int64_t count, double rtol, \
+                                          double atol, double least)                                \
+    {                                                                                               \
+        return beyond(a, b, count, size_a, size_b, value_a, value_b, rtol, atol, least);            \
     }
 
 PAIR(f64_f64, 8, td_f64_at, 8, td_f64_at, ulp_64)
@@ -72,5 +87,13 @@ const struct td_pair_kernels td_pairs_scalar = {
             [TD_F32] = {[TD_F32] = f32_f32, [TD_F16] = f32_f16, [TD_BF16] = f32_bf16},
             [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = f16_f16, [TD_BF16] = f16_bf16},
             [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = bf16_bf16},
+        },
+    .beyond =
+        {
+            [TD_F64] = {[TD_F64] = beyond_f64_f64},
+            [TD_F32] = {[TD_F32] = beyond_f32_f32, [TD_F16] = beyond_f32_f16, [TD_BF16] = beyond_f32_bf16},
+            [TD_F16] = {[TD_F32] = beyond_f16_f32, [TD_F16] = beyond_f16_f16, [TD_BF16] = beyond_f16_bf16},
+            [TD_BF16] =
+                {[TD_F32] = beyond_bf16_f32, [TD_F16] = beyond_bf16_f16, [TD_BF16] = beyond_bf16_bf16},
         },
 };

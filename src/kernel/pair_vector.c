@@ -178,10 +178,40 @@ TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const
     out->inf_same += tail.inf_same;
 }
 
-#define PAIR(name, ta, tb)                                                                   \
-    static void name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out) \
-    {                                                                                        \
-        block(ta, a, tb, b, count, out);                                                     \
+TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
+                                  int64_t count, double rtol, double atol, double least)
+{
+    const bool wide = ta == TD_F64;
+    const int64_t size = (wide ? 8 : 4) * TD_PER_DOUBLES;
+    td_vf space[2][TILE * TD_ROW_FLOATS];
+    td_vi64 beyond = {0}, usual = (td_vi64){0} - 1; /* counted downwards; -1 where all are at most `least` */
+    for (int64_t row = 0; row < count / TD_LANES; row += TILE) {
+        int64_t taken = count / TD_LANES - row < TILE ? count / TD_LANES - row : TILE;
+        const uint8_t *p = widen_tile(ta, a + row * TD_LANES * width(ta), taken, space[0]);
+        const uint8_t *q = widen_tile(tb, b + row * TD_LANES * width(tb), taken, space[1]);
+        for (int64_t i = 0; i < taken * TD_ROW_DOUBLES; i++) {
+            td_vd x = load_column(wide, p + i * size), d = absolute(x - load_column(wide, q + i * size));
+            beyond += d > td_vd_all(atol) + td_vd_all(rtol) * absolute(x);
+            usual &= d <= td_vd_all(least);
+        }
+    }
+    struct td_beyond found = {0};
+    for (int i = 0; i < TD_PER_DOUBLES; i++) {
+        found.count += (uint64_t)-beyond[i];
+        found.notable |= !usual[i];
+    }
+    return found;
+}
+
+#define PAIR(name, ta, tb)                                                                          \
+    static void name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out)        \
+    {                                                                                               \
+        block(ta, a, tb, b, count, out);                                                            \
+    }                                                                                               \
+    static struct td_beyond beyond_##name(const void *a, const void *b, int64_t count, double rtol, \
+                                          double atol, double least)                                \
+    {                                                                                               \
+        return beyond(ta, a, tb, b, count, rtol, atol, least);                                      \
     }
 
 PAIR(f64_f64, TD_F64, TD_F64)
@@ -202,5 +232,13 @@ const struct td_pair_kernels TIER_TABLE(TD_TIER) = {
             [TD_F32] = {[TD_F32] = f32_f32, [TD_F16] = f32_f16, [TD_BF16] = f32_bf16},
             [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = f16_f16, [TD_BF16] = f16_bf16},
             [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = bf16_bf16},
+        },
+    .beyond =
+        {
+            [TD_F64] = {[TD_F64] = beyond_f64_f64},
+            [TD_F32] = {[TD_F32] = beyond_f32_f32, [TD_F16] = beyond_f32_f16, [TD_BF16] = beyond_f32_bf16},
+            [TD_F16] = {[TD_F32] = beyond_f16_f32, [TD_F16] = beyond_f16_f16, [TD_BF16] = beyond_f16_bf16},
+            [TD_BF16] =
+                {[TD_F32] = beyond_bf16_f32, [TD_F16] = beyond_bf16_f16, [TD_BF16] = beyond_bf16_bf16},
         },
 };

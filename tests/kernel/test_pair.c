@@ -130,6 +130,31 @@ static void tiers_equal_scalar(void **state)
     assert_int_equal(loops, 10);
 }
 
+static void tiers_count_beyond(void **state)
+{
+    (void)state;
+    static uint8_t a[TD_BLOCK_LENGTH * 8], b[TD_BLOCK_LENGTH * 8];
+    const struct td_kernels *const *tiers = td_kernels_usable();
+    int notable = 0, usual = 0;
+    for (int ta = 0; ta <= TD_BF16; ta++)
+        for (int tb = 0; tb <= TD_BF16; tb++)
+            for (int round = 0; round < 60 && td_pairs_scalar.beyond[ta][tb]; round++) {
+                enum fill fill = round % 3 ? TAME : SPECIAL;
+                int64_t count = 16 + 16 * (int64_t)(random_u64() % 100);
+                double rtol = round % 2 ? 0.1 : 0, atol = 0.5, least = round % 5 ? 1e4 : 0.3;
+                fill_sides((enum td_dtype)ta, a, (enum td_dtype)tb, b, fill, count);
+                struct td_beyond expected = td_pairs_scalar.beyond[ta][tb](a, b, count, rtol, atol, least);
+                notable += expected.notable;
+                usual += !expected.notable && expected.count > 0;
+                for (size_t k = 0; tiers[k]; k++) {
+                    struct td_beyond got = tiers[k]->pairs->beyond[ta][tb](a, b, count, rtol, atol, least);
+                    assert_int_equal(got.notable, expected.notable);
+                    assert_int_equal(got.count, expected.count);
+                }
+            }
+    assert_true(notable > 50 && usual > 50);
+}
+
 /* One value that is not finite, at each place of a block: it must not slip through. */
 static void no_place_is_overlooked(void **state)
 {
@@ -553,20 +578,35 @@ static void examined(void **state)
     free(a);
 }
 
+/* Complex numbers of one size may still be far apart. */
+static void complex_examined(void **state)
+{
+    (void)state;
+    const float a[] = {1, 0, 0, 2, 3, 4}, b[] = {-1, 0, 0, 2, 3, 4};
+    const struct td_shape shape = {.ndim = 1, .size = {3}};
+    struct made ma, mb;
+    struct td_arena arena;
+    struct td_examination e;
+    td_arena_init(&arena, 1 << 20);
+    const struct td_operand *x = single(&ma, a, TD_C64, &shape, NULL),
+                            *y = single(&mb, b, TD_C64, &shape, NULL);
+    assert_ok(td_examine(x, y, (struct td_tolerance){.rtol = 0.5}, 4, NULL, NULL, &arena, &e, NULL));
+    assert_true(e.beyond == 1 && e.worst_count == 1 && e.worst[0].index == 0);
+    struct td_metrics m = measure(x, y, NULL);
+    assert_true(m.max_abs == 2 && m.differing == 1 && m.dot == -1 + 4 + 25);
+    td_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiers_equal_scalar),
-        cmocka_unit_test(no_place_is_overlooked),
-        cmocka_unit_test(ulps),
-        cmocka_unit_test(strides_threads_tiers),
-        cmocka_unit_test(all_types),
-        cmocka_unit_test(concatenated),
-        cmocka_unit_test(summed),
-        cmocka_unit_test(against_wide),
-        cmocka_unit_test(argmax_is_the_first),
-        cmocka_unit_test(nothing_paired),
-        cmocka_unit_test(examined),
+        cmocka_unit_test(tiers_equal_scalar),     cmocka_unit_test(tiers_count_beyond),
+        cmocka_unit_test(no_place_is_overlooked), cmocka_unit_test(ulps),
+        cmocka_unit_test(strides_threads_tiers),  cmocka_unit_test(all_types),
+        cmocka_unit_test(concatenated),           cmocka_unit_test(summed),
+        cmocka_unit_test(against_wide),           cmocka_unit_test(argmax_is_the_first),
+        cmocka_unit_test(nothing_paired),         cmocka_unit_test(examined),
+        cmocka_unit_test(complex_examined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
