@@ -39,6 +39,11 @@ static bool has_loop(const struct td_duet *d)
     return d->a.dtype <= TD_BF16 && d->b.dtype <= TD_BF16 && d->kernels->pairs->loop[d->a.dtype][d->b.dtype];
 }
 
+static bool same_long_integers(const struct td_duet *d)
+{
+    return d->a.dtype == d->b.dtype && (d->a.dtype == TD_I64 || d->a.dtype == TD_U64);
+}
+
 tdbg_status td_duet_init(struct td_duet *duet, const struct td_operand *a, const struct td_operand *b,
                          struct tdbg_error *error)
 {
@@ -52,7 +57,7 @@ tdbg_status td_duet_init(struct td_duet *duet, const struct td_operand *a, const
     }
     if (is_complex(&duet->a) || is_complex(&duet->b))
         duet->a.dtype = duet->b.dtype = TD_C128;
-    else if (!has_loop(duet))
+    else if (!has_loop(duet) && !same_long_integers(duet))
         duet->a.dtype = duet->b.dtype = TD_F64;
     return TDBG_OK;
 }

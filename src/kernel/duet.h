@@ -2,7 +2,8 @@
  *
  * Where both sides lie in memory as they are (dense, packed, native) nothing is copied. What must be gathered
  * or converted goes through buffers that stay in the cache. The types the blocks come in are fixed for the
- * whole duet: those of the tensors where the tier has a loop for the two, else doubles, or pairs of doubles
+ * whole duet: those of the tensors where the tier has a loop for the two, or where both are the same 64-bit
+ * integers, which no double holds; else doubles, or pairs of doubles
  * when a side is complex.
  */
 #ifndef TD_KERNEL_DUET_H

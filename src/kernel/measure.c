@@ -148,14 +148,9 @@ static void add_complex(struct td_pair_lanes *s, int64_t lane, const double *a, 
         s->differing += !(nan_a && nan_b) && !(a[0] == b[0] && a[1] == b[1]);
         return;
     }
-    double d = hypot(a[0] - b[0], a[1] - b[1]), rel = d / (x + TD_REL_EPSILON);
+    double d = hypot(a[0] - b[0], a[1] - b[1]);
     s->differing += d != 0;
-    s->sum[TD_SUM_ABS][lane] += d;
-    s->sum[TD_SUM_REL][lane] += rel;
-    s->sum[TD_SUM_SQUARE][lane] += d * d;
-    s->sum[TD_SUM_AB][lane] += a[0] * b[0] + a[1] * b[1];
-    s->max_abs = d > s->max_abs ? d : s->max_abs;
-    s->max_rel = rel > s->max_rel ? rel : s->max_rel;
+    td_pair_add_distance(s, lane, x, a[0] * b[0] + a[1] * b[1], d);
 }
 
 static void visit_complex(const struct td_kernels *kernels, struct slot *s, int64_t start, const double *a,
@@ -193,6 +188,44 @@ static void scale_block(double scale, struct side side, int64_t count, double *o
         out[i] *= scale;
 }
 
+/* The distance of two 64-bit integers, exact until it becomes a double. */
+static double integer_distance(struct side a, struct side b, int64_t i)
+{
+    uint64_t x, y;
+    memcpy(&x, a.data + 8 * i, 8);
+    memcpy(&y, b.data + 8 * i, 8);
+    bool less = a.dtype == TD_I64 ? (int64_t)x < (int64_t)y : x < y;
+    return (double)(less ? y - x : x - y);
+}
+
+static void visit_integers(const struct td_kernels *kernels, struct slot *s, int64_t start, struct side a,
+                           struct side b, int64_t count)
+{
+    struct td_pair_lanes lanes = {0};
+    double x[TD_BLOCK_LENGTH], y[TD_BLOCK_LENGTH];
+    td_convert_f64(a.dtype, a.data, count, x);
+    td_convert_f64(b.dtype, b.data, count, y);
+    struct td_partial side_a = kernels->stats[TD_F64](x, count), side_b = kernels->stats[TD_F64](y, count);
+    td_partial_merge(&s->a, &side_a);
+    td_partial_merge(&s->b, &side_b);
+    for (int64_t i = 0; i < count; i++) {
+        double d = integer_distance(a, b, i);
+        lanes.differing += d != 0;
+        td_pair_add_distance(&lanes, i % TD_LANES, fabs(x[i]), x[i] * y[i], d);
+    }
+    struct td_pair_partial block = td_pair_finish(&lanes, count);
+    block.aa = td_partial_squares(&side_a);
+    block.bb = td_partial_squares(&side_b);
+    bool raises = take_block(s, &block);
+    for (int64_t i = 0; i < count && raises; i++)
+        if (integer_distance(a, b, i) == block.max_abs) {
+            s->argmax = start + i;
+            s->argmax_a = x[i];
+            s->argmax_b = y[i];
+            break;
+        }
+}
+
 static void visit(void *context, int64_t chunk, int64_t start, const void *a, const void *b, int64_t count)
 {
     const struct pass *pass = context;
@@ -206,7 +239,9 @@ static void visit(void *context, int64_t chunk, int64_t start, const void *a, co
         x.data = (const uint8_t *)scaled_a;
         y.data = (const uint8_t *)scaled_b;
     }
-    if (x.dtype == TD_C128)
+    if (x.dtype == TD_I64 || x.dtype == TD_U64)
+        visit_integers(kernels, &pass->slots[chunk], start, x, y, count);
+    else if (x.dtype == TD_C128)
         visit_complex(kernels, &pass->slots[chunk], start, (const void *)x.data, (const void *)y.data, count);
     else
         visit_reals(kernels, &pass->slots[chunk], start, x, y, count);

@@ -62,6 +62,19 @@ extern const struct td_pair_kernels td_pairs_scalar, td_pairs_vector;
 extern const struct td_pair_kernels td_pairs_avx2;
 #endif
 
+/* Adds a finite pair of which the difference is known: `size` is |a|, `product` a.b. */
+static inline void td_pair_add_distance(struct td_pair_lanes *s, int64_t lane, double size, double product,
+                                        double d)
+{
+    double rel = d / (size + TD_REL_EPSILON);
+    s->sum[TD_SUM_ABS][lane] += d;
+    s->sum[TD_SUM_REL][lane] += rel;
+    s->sum[TD_SUM_SQUARE][lane] += d * d;
+    s->sum[TD_SUM_AB][lane] += product;
+    s->max_abs = d > s->max_abs ? d : s->max_abs;
+    s->max_rel = rel > s->max_rel ? rel : s->max_rel;
+}
+
 /* Adds one pair to its lane: the specification. `ulp` is the distance in units in the last place, or 0. */
 static inline void td_pair_add(struct td_pair_lanes *s, int64_t lane, double a, double b, double ulp)
 {
@@ -74,14 +87,8 @@ static inline void td_pair_add(struct td_pair_lanes *s, int64_t lane, double a, 
         s->differing += !both_nan && a != b;
         return;
     }
-    double d = fabs(a - b), rel = d / (fabs(a) + TD_REL_EPSILON);
     s->differing += a != b;
-    s->sum[TD_SUM_ABS][lane] += d;
-    s->sum[TD_SUM_REL][lane] += rel;
-    s->sum[TD_SUM_SQUARE][lane] += d * d;
-    s->sum[TD_SUM_AB][lane] += a * b;
-    s->max_abs = d > s->max_abs ? d : s->max_abs;
-    s->max_rel = rel > s->max_rel ? rel : s->max_rel;
+    td_pair_add_distance(s, lane, fabs(a), a * b, fabs(a - b));
     s->max_ulp = ulp > s->max_ulp ? ulp : s->max_ulp;
 }
 

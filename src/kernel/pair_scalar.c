@@ -22,13 +22,15 @@ INLINE double ulp_32(const uint8_t *a, const uint8_t *b)
     return fabs((double)(td_float_order(x, INT32_MIN) - td_float_order(y, INT32_MIN)));
 }
 
-/* The distance of two doubles of opposite sign may pass 2^63: taken as a sum. */
+/* The distance of two doubles of opposite sign may pass 2^63, but not 2^64. */
 INLINE double ulp_64(const uint8_t *a, const uint8_t *b)
 {
     int64_t x, y;
     memcpy(&x, a, 8);
     memcpy(&y, b, 8);
-    return fabs((double)td_float_order(x, INT64_MIN) - (double)td_float_order(y, INT64_MIN));
+    x = td_float_order(x, INT64_MIN);
+    y = td_float_order(y, INT64_MIN);
+    return (double)(x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
 }
 
 INLINE double no_ulp(const uint8_t *a, const uint8_t *b)

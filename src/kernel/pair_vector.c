@@ -17,13 +17,17 @@
 #define PASTE(a, b) a##b
 #define TIER_TABLE(tier) PASTE(td_pairs_, tier)
 
+typedef uint64_t td_vu64 __attribute__((vector_size(TD_VECTOR_BYTES)));
+#define SIGN ((uint64_t)1 << 63)
+
 /* Rows of a tile: 1024 pairs, 16 KiB at most. */
 enum { TILE = 64 };
 
 struct sums {
     struct td_doubles v[TD_PAIR_SUMS];
-    td_vd max_abs, max_rel, max_ulp_wide;
-    td_vi64 differing; /* counted downwards */
+    td_vd max_abs, max_rel;
+    td_vi64 max_ulp_wide; /* with the sign flipped, so that a signed comparison orders unsigned numbers */
+    td_vi64 differing;    /* counted downwards */
     struct td_ulps ulps;
 };
 
@@ -89,22 +93,20 @@ TD_INLINE void add_column(struct sums *s, int c, bool wide, bool count, const ui
     s->differing = differing;
 }
 
-/* The order of doubles by their bits (td_float_order), as a double: the magnitude's halves, each exact, are
- * added with one rounding, as the conversion of an integer rounds; then the sign. */
-TD_INLINE td_vd order_f64(td_vd x)
+TD_INLINE td_vi64 order_f64(td_vi64 bits)
 {
-    td_vi64 bits = (td_vi64)x, magnitude = bits & INT64_MAX;
-    td_vd high = (td_vd)((magnitude >> 32) | (td_vi64)td_vd_all(0x1p84));
-    td_vd low = (td_vd)((magnitude & UINT32_MAX) | (td_vi64)td_vd_all(0x1p52));
-    td_vd sum = (high - td_vd_all(0x1p84 + 0x1p52)) + low;
-    return (td_vd)((td_vi64)sum | (bits & INT64_MIN));
+    td_vi64 negative = bits < 0;
+    return ((INT64_MIN - bits) & negative) | (bits & ~negative);
 }
 
 TD_INLINE void add_ulps_f64(struct sums *s, const uint8_t *a, const uint8_t *b, int64_t rows)
 {
     for (int64_t i = 0; i < rows * TD_ROW_DOUBLES; i++) {
-        td_vd x = ((const td_vd_loose *)a)[i], y = ((const td_vd_loose *)b)[i];
-        s->max_ulp_wide = td_vd_max(absolute(order_f64(x) - order_f64(y)), s->max_ulp_wide);
+        td_vi64 x = order_f64((td_vi64)((const td_vd_loose *)a)[i]);
+        td_vi64 y = order_f64((td_vi64)((const td_vd_loose *)b)[i]);
+        td_vu64 less = (td_vu64)(x < y), d = (td_vu64)x - (td_vu64)y;
+        td_vi64 distance = (td_vi64)(((d ^ less) - less) ^ SIGN), larger = distance > s->max_ulp_wide;
+        s->max_ulp_wide = (distance & larger) | (s->max_ulp_wide & ~larger);
     }
 }
 
@@ -144,7 +146,8 @@ TD_INLINE void collect(const struct sums *s, struct td_pair_lanes *out)
     for (int i = 0; i < TD_PER_DOUBLES; i++) {
         out->max_abs = s->max_abs[i] > out->max_abs ? s->max_abs[i] : out->max_abs;
         out->max_rel = s->max_rel[i] > out->max_rel ? s->max_rel[i] : out->max_rel;
-        out->max_ulp = s->max_ulp_wide[i] > out->max_ulp ? s->max_ulp_wide[i] : out->max_ulp;
+        double ulp = (double)((uint64_t)s->max_ulp_wide[i] ^ SIGN);
+        out->max_ulp = ulp > out->max_ulp ? ulp : out->max_ulp;
         out->differing += (uint64_t)-s->differing[i];
     }
     td_ulps_collect(&s->ulps, out);
@@ -156,7 +159,7 @@ TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const
                      struct td_pair_lanes *out)
 {
     int64_t rows = count / TD_LANES, taken = rows * TD_LANES;
-    struct sums s = {0};
+    struct sums s = {.max_ulp_wide = (td_vi64){0} + INT64_MIN};
     scan(&s, ta, a, tb, b, rows);
     td_pair_kernel *exact = td_pairs_scalar.loop[ta][tb];
     if (!all_finite(&s)) {

@@ -164,6 +164,7 @@ KINDS = {
 
 def test_another_order_that_what_follows_does_not_notice_is_how_b_stores_it(tdbg, tmp_path):
     a = run_of()
+    a["1_query_final"] = a["1_query"]
     dump(tmp_path / "a", a)
     dump(tmp_path / "b", {**a, "1_query": interleave(a["1_query"])})
     answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=0)
@@ -174,8 +175,9 @@ def test_another_order_that_what_follows_does_not_notice_is_how_b_stores_it(tdbg
 
 def test_another_order_that_spoils_what_follows_is_a_mistake(tdbg, tmp_path):
     a = run_of()
+    a["1_query_final"] = a["1_query"]
     dump(tmp_path / "a", a)
-    dump(tmp_path / "b", {**a, "1_query": interleave(a["1_query"]), "1_query_final": 2 * a["1_query_final"]})
+    dump(tmp_path / "b", {**a, "1_query": interleave(a["1_query"]), "1_query_final": 2 * a["1_query"]})
     answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)
     assert first_of(answer)[:2] == (1, "query")
     assert answer["first_divergence"]["diagnosis"][0]["kind"] == "rope"

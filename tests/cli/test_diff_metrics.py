@@ -7,7 +7,6 @@ import pytest
 from difftools import TYPES, Typed, check_metrics, compare, dump, expected, number, one, single
 
 # What the kernels do not do yet.
-KERNEL = pytest.mark.xfail(reason="sums of squares leave the range of double; 64-bit integers are compared as doubles")
 
 SHAPE = (3, 37, 41)  # more than one block of the kernels, and no multiple of any vector
 
@@ -280,7 +279,6 @@ def test_scalars(tdbg, tmp_path):
     assert pair["verdict"] == "diverged"
 
 
-@KERNEL
 @pytest.mark.parametrize("size", [1e300, 1e-200])
 def test_squares_that_leave_the_range(tdbg, tmp_path, size):
     """|a| is in range where a.a is not: norms are still right, and a wrong tensor is still wrong."""
@@ -300,14 +298,12 @@ def test_far_out_values_never_pass(tdbg, tmp_path):
     assert single(tdbg, tmp_path, x, x * [1, 1, 2])["verdict"] == "diverged"
 
 
-@KERNEL
 def test_same_far_out_values(tdbg, tmp_path):
     x = np.full((3, 5), 1e300)
     pair = single(tdbg, tmp_path, x, x)
     assert pair["verdict"] == "identical" and pair["metrics"]["cosine"] == pytest.approx(1, abs=1e-12)
 
 
-@KERNEL
 def test_difference_beyond_the_range(tdbg, tmp_path):
     x = np.array([1.7e308, 1.0])
     pair = single(tdbg, tmp_path, x, -x)
@@ -345,7 +341,6 @@ def test_identical_has_an_infinite_snr(tdbg, tmp_path):
 # --- integers and complex ----------------------------------------------------------------------------------------
 
 
-@KERNEL
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_large_integers_are_compared_as_integers(tdbg, tmp_path, dtype):
     """2^60 and 2^60 + 1 are one double and two integers."""
@@ -482,7 +477,7 @@ def test_strict_tolerances(tdbg, tmp_path, dtype, tolerance):
     assert pair["verdict"] == "diverged"
 
 
-@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=KERNEL), "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_units_in_the_last_place(tdbg, tmp_path, dtype):
     rng = np.random.default_rng(18)
     a = Typed(dtype, rng.standard_normal((20, 30)))
