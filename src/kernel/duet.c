@@ -3,6 +3,7 @@
 
 #include "kernel/compare.h"
 #include "kernel/convert.h"
+#include "kernel/element.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -135,6 +136,34 @@ static void buffers_release(struct buffers *space)
     free(space->wide);
 }
 
+/* Exact until it becomes a double. */
+static double integer_distance(enum td_dtype dtype, const uint8_t *a, const uint8_t *b)
+{
+    uint64_t x, y;
+    memcpy(&x, a, 8);
+    memcpy(&y, b, 8);
+    bool less = dtype == TD_I64 ? (int64_t)x < (int64_t)y : x < y;
+    return (double)(less ? y - x : x - y);
+}
+
+void td_duet_differences(const struct td_duet *duet, const void *a, const void *b, int64_t count, double *x,
+                         double *y, double *d)
+{
+    const enum td_dtype dtype = duet->a.dtype;
+    const uint8_t *p = a, *q = b;
+    td_convert_f64(dtype, a, count, x);
+    td_convert_f64(duet->b.dtype, b, count, y);
+    for (int64_t i = 0; i < count; i++) {
+        if (dtype == TD_I64 || dtype == TD_U64)
+            d[i] = integer_distance(dtype, p + 8 * i, q + 8 * i);
+        else if (dtype == TD_C128)
+            d[i] = hypot(td_f64_at(p + 16 * i) - td_f64_at(q + 16 * i),
+                         td_f64_at(p + 16 * i + 8) - td_f64_at(q + 16 * i + 8));
+        else
+            d[i] = fabs(x[i] - y[i]);
+    }
+}
+
 /* --- playing ------------------------------------------------------------------------------------------- */
 
 struct play {
@@ -161,11 +190,10 @@ static tdbg_status play_piece(const struct play *p, int64_t chunk, int64_t start
     return TDBG_OK;
 }
 
-static tdbg_status play_pieces(const struct play *p, int64_t chunk, struct tdbg_error *error)
+static tdbg_status play_pieces(const struct play *p, int64_t chunk, int64_t start, int64_t end,
+                               struct tdbg_error *error)
 {
     const struct td_duet *d = p->duet;
-    int64_t start = chunk * TD_CHUNK_LENGTH, end = start + TD_CHUNK_LENGTH;
-    end = end < d->count ? end : d->count;
     struct buffers space[2] = {{0}};
     tdbg_status status = TDBG_OK;
     if (!buffers_init(&space[0], &d->a, end - start) || !buffers_init(&space[1], &d->b, end - start))
@@ -181,10 +209,10 @@ static void play_chunk(void *context, uint64_t index)
 {
     struct play *p = context;
     struct tdbg_error error;
-    int64_t chunk = (int64_t)index;
+    int64_t chunk = (int64_t)index, start = chunk * TD_CHUNK_LENGTH, end = start + TD_CHUNK_LENGTH;
     if (td_job_cancelled(p->job))
         return;
-    if (play_pieces(p, chunk, &error) != TDBG_OK) {
+    if (play_pieces(p, chunk, start, end < p->duet->count ? end : p->duet->count, &error) != TDBG_OK) {
         pthread_mutex_lock(&p->lock);
         if (chunk < p->failed_chunk) {
             p->failed_chunk = chunk;
@@ -214,4 +242,12 @@ tdbg_status td_duet_play(const struct td_duet *duet, struct td_pool *pool, struc
         return p.error.status;
     }
     return TDBG_OK;
+}
+
+tdbg_status td_duet_play_block(const struct td_duet *duet, int64_t start,
+                               const struct td_duet_visitor *visitor, struct tdbg_error *error)
+{
+    struct play p = {.duet = duet, .visitor = visitor};
+    int64_t end = start + TD_BLOCK_LENGTH;
+    return play_pieces(&p, start / TD_CHUNK_LENGTH, start, end < duet->count ? end : duet->count, error);
 }

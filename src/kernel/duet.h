@@ -3,8 +3,7 @@
  * Where both sides lie in memory as they are (dense, packed, native) nothing is copied. What must be gathered
  * or converted goes through buffers that stay in the cache. The types the blocks come in are fixed for the
  * whole duet: those of the tensors where the tier has a loop for the two, or where both are the same 64-bit
- * integers, which no double holds; else doubles, or pairs of doubles
- * when a side is complex.
+ * integers, which no double holds; else doubles, or pairs of doubles when a side is complex.
  */
 #ifndef TD_KERNEL_DUET_H
 #define TD_KERNEL_DUET_H
@@ -42,6 +41,14 @@ struct td_duet_visitor {
 
 TD_CHECK tdbg_status td_duet_play(const struct td_duet *duet, struct td_pool *pool, struct td_job *job,
                                   const struct td_duet_visitor *visitor, struct tdbg_error *error);
+
+/* Visits the one block that begins at `start` once more, on this thread. */
+TD_CHECK tdbg_status td_duet_play_block(const struct td_duet *duet, int64_t start,
+                                        const struct td_duet_visitor *visitor, struct tdbg_error *error);
+
+/* The elements of a block as doubles (complex: by modulus) and the sizes of their differences. */
+void td_duet_differences(const struct td_duet *duet, const void *a, const void *b, int64_t count, double *x,
+                         double *y, double *d);
 
 static inline int64_t td_duet_chunks(const struct td_duet *duet)
 {

@@ -7,7 +7,6 @@
  */
 #include "kernel/compare.h"
 
-#include "kernel/convert.h"
 #include "kernel/duet.h"
 
 #include <float.h>
@@ -40,17 +39,6 @@ struct pass {
 struct step {
     double a[STEP], b[STEP], d[STEP];
 };
-
-static void convert_step(const struct td_duet *duet, const uint8_t *a, const uint8_t *b, int64_t count,
-                         struct step *out)
-{
-    td_convert_f64(duet->a.dtype, a, count, out->a);
-    td_convert_f64(duet->b.dtype, b, count, out->b);
-    const double *p = (const void *)a, *q = (const void *)b;
-    for (int64_t i = 0; i < count; i++)
-        out->d[i] = duet->a.dtype == TD_C128 ? hypot(p[2 * i] - q[2 * i], p[2 * i + 1] - q[2 * i + 1])
-                                             : fabs(out->a[i] - out->b[i]);
-}
 
 /* Elements come in the order of their indices, so of equals the first stays. */
 static void keep_worst(struct slot *s, int limit, const struct noted *n)
@@ -100,8 +88,9 @@ static void visit(void *context, int64_t chunk, int64_t start, const void *a, co
     const struct td_duet *duet = pass->duet;
     struct slot *s = &pass->slots[chunk];
     int64_t size_a = (int64_t)td_dtype_size(duet->a.dtype), size_b = (int64_t)td_dtype_size(duet->b.dtype);
+    bool floats = duet->a.dtype <= TD_BF16;
     td_beyond_kernel *count_beyond =
-        duet->a.dtype == TD_C128 ? NULL : duet->kernels->pairs->beyond[duet->a.dtype][duet->b.dtype];
+        floats ? duet->kernels->pairs->beyond[duet->a.dtype][duet->b.dtype] : NULL;
     for (int64_t at = 0; at < count; at += STEP) {
         const uint8_t *p = (const uint8_t *)a + at * size_a, *q = (const uint8_t *)b + at * size_b;
         int64_t n = count - at < STEP ? count - at : STEP;
@@ -110,7 +99,7 @@ static void visit(void *context, int64_t chunk, int64_t start, const void *a, co
             found = count_beyond(p, q, n, pass->tolerance.rtol, pass->tolerance.atol, least_worst(pass, s));
         if (found.notable) {
             struct step step;
-            convert_step(duet, p, q, n, &step);
+            td_duet_differences(duet, p, q, n, step.a, step.b, step.d);
             look_closely(pass, s, &step, start + at, n);
         } else {
             s->beyond += found.count;

@@ -2,8 +2,8 @@
  *
  * While a block is in the cache it is gone over three times: each side's own statistics (the loops of
  * stats.h) and the sums over pairs (pair.h). A block that is the same bytes on both sides needs only the
- * first: its differences are zeros, and a.b is the sum of its squares. Where the largest difference lies is
- * looked up afterwards, and only in blocks that raise it.
+ * first: its differences are zeros, and a.b is the sum of its squares. Of the largest difference only the
+ * block is remembered; where in it is looked up at the end, once.
  *
  * As in stats.c, doubles whose squares would leave the range of doubles get a second pass for the sums of
  * squares, over values scaled by a power of two.
@@ -22,8 +22,7 @@
 struct slot {
     struct td_partial a, b;
     struct td_pair_partial pair;
-    int64_t argmax; /* -1: no finite pair yet */
-    double argmax_a, argmax_b;
+    int64_t largest; /* where the block with the largest difference begins; -1: no finite pair yet */
 };
 
 struct pass {
@@ -38,7 +37,7 @@ struct side {
     const uint8_t *data;
 };
 
-#define SLOT_EMPTY ((struct slot){.a = TD_PARTIAL_EMPTY, .b = TD_PARTIAL_EMPTY, .argmax = -1})
+#define SLOT_EMPTY ((struct slot){.a = TD_PARTIAL_EMPTY, .b = TD_PARTIAL_EMPTY, .largest = -1})
 
 /* --- one block ------------------------------------------------------------------------------------------ */
 
@@ -49,24 +48,6 @@ static int64_t convert_step(struct side side, int64_t at, int64_t count, double 
     int64_t n = count - at < STEP ? count - at : STEP;
     td_convert_f64(side.dtype, side.data + at * (int64_t)td_dtype_size(side.dtype), n, out);
     return n;
-}
-
-/* The first pair of the block whose difference is `largest`. */
-static void find_largest(struct slot *s, struct side a, struct side b, int64_t start, int64_t count,
-                         double largest)
-{
-    double x[STEP], y[STEP];
-    for (int64_t at = 0; at < count; at += STEP) {
-        convert_step(a, at, count, x);
-        int64_t n = convert_step(b, at, count, y);
-        for (int64_t i = 0; i < n; i++)
-            if (fabs(x[i] - y[i]) == largest) {
-                s->argmax = start + at + i;
-                s->argmax_a = x[i];
-                s->argmax_b = y[i];
-                return;
-            }
-    }
 }
 
 /* The squares of the sides where both are finite. */
@@ -84,12 +65,11 @@ static void sum_squares(struct td_pair_partial *block, struct side a, struct sid
     }
 }
 
-/* Whether the block raises the largest difference (or has the first finite pair at all). */
-static bool take_block(struct slot *s, const struct td_pair_partial *block)
+static void take_block(struct slot *s, int64_t start, const struct td_pair_partial *block)
 {
-    bool raises = block->count > block->unpaired && (s->argmax < 0 || block->max_abs > s->pair.max_abs);
+    if (block->count > block->unpaired && (s->largest < 0 || block->max_abs > s->pair.max_abs))
+        s->largest = start;
     td_pair_merge(&s->pair, block);
-    return raises;
 }
 
 static bool same_bytes(struct side a, struct side b, int64_t count)
@@ -132,8 +112,7 @@ static void visit_reals(const struct td_kernels *kernels, struct slot *s, int64_
     }
     td_partial_merge(&s->a, &side_a);
     td_partial_merge(&s->b, &side_b);
-    if (take_block(s, &block))
-        find_largest(s, a, b, start, count, block.max_abs);
+    take_block(s, start, &block);
 }
 
 /* Adds one pair of complex numbers: differences and sizes by modulus, a.b as the real part of a conj(b). */
@@ -168,14 +147,7 @@ static void visit_complex(const struct td_kernels *kernels, struct slot *s, int6
     struct td_pair_partial block = td_pair_finish(&lanes, count);
     sum_squares(&block, (struct side){TD_F64, (const uint8_t *)x}, (struct side){TD_F64, (const uint8_t *)y},
                 count);
-    bool raises = take_block(s, &block);
-    for (int64_t i = 0; i < count && raises; i++)
-        if (hypot(a[2 * i] - b[2 * i], a[2 * i + 1] - b[2 * i + 1]) == block.max_abs) {
-            s->argmax = start + i;
-            s->argmax_a = x[i];
-            s->argmax_b = y[i];
-            break;
-        }
+    take_block(s, start, &block);
 }
 
 /* The block times a power of two, in doubles. */
@@ -188,42 +160,24 @@ static void scale_block(double scale, struct side side, int64_t count, double *o
         out[i] *= scale;
 }
 
-/* The distance of two 64-bit integers, exact until it becomes a double. */
-static double integer_distance(struct side a, struct side b, int64_t i)
-{
-    uint64_t x, y;
-    memcpy(&x, a.data + 8 * i, 8);
-    memcpy(&y, b.data + 8 * i, 8);
-    bool less = a.dtype == TD_I64 ? (int64_t)x < (int64_t)y : x < y;
-    return (double)(less ? y - x : x - y);
-}
-
-static void visit_integers(const struct td_kernels *kernels, struct slot *s, int64_t start, struct side a,
+static void visit_integers(const struct td_duet *duet, struct slot *s, int64_t start, struct side a,
                            struct side b, int64_t count)
 {
     struct td_pair_lanes lanes = {0};
-    double x[TD_BLOCK_LENGTH], y[TD_BLOCK_LENGTH];
-    td_convert_f64(a.dtype, a.data, count, x);
-    td_convert_f64(b.dtype, b.data, count, y);
-    struct td_partial side_a = kernels->stats[TD_F64](x, count), side_b = kernels->stats[TD_F64](y, count);
+    double x[TD_BLOCK_LENGTH], y[TD_BLOCK_LENGTH], d[TD_BLOCK_LENGTH];
+    td_duet_differences(duet, a.data, b.data, count, x, y, d);
+    struct td_partial side_a = duet->kernels->stats[TD_F64](x, count);
+    struct td_partial side_b = duet->kernels->stats[TD_F64](y, count);
     td_partial_merge(&s->a, &side_a);
     td_partial_merge(&s->b, &side_b);
     for (int64_t i = 0; i < count; i++) {
-        double d = integer_distance(a, b, i);
-        lanes.differing += d != 0;
-        td_pair_add_distance(&lanes, i % TD_LANES, fabs(x[i]), x[i] * y[i], d);
+        lanes.differing += d[i] != 0;
+        td_pair_add_distance(&lanes, i % TD_LANES, fabs(x[i]), x[i] * y[i], d[i]);
     }
     struct td_pair_partial block = td_pair_finish(&lanes, count);
     block.aa = td_partial_squares(&side_a);
     block.bb = td_partial_squares(&side_b);
-    bool raises = take_block(s, &block);
-    for (int64_t i = 0; i < count && raises; i++)
-        if (integer_distance(a, b, i) == block.max_abs) {
-            s->argmax = start + i;
-            s->argmax_a = x[i];
-            s->argmax_b = y[i];
-            break;
-        }
+    take_block(s, start, &block);
 }
 
 static void visit(void *context, int64_t chunk, int64_t start, const void *a, const void *b, int64_t count)
@@ -240,11 +194,46 @@ static void visit(void *context, int64_t chunk, int64_t start, const void *a, co
         y.data = (const uint8_t *)scaled_b;
     }
     if (x.dtype == TD_I64 || x.dtype == TD_U64)
-        visit_integers(kernels, &pass->slots[chunk], start, x, y, count);
+        visit_integers(pass->duet, &pass->slots[chunk], start, x, y, count);
     else if (x.dtype == TD_C128)
         visit_complex(kernels, &pass->slots[chunk], start, (const void *)x.data, (const void *)y.data, count);
     else
         visit_reals(kernels, &pass->slots[chunk], start, x, y, count);
+}
+
+/* --- the largest difference ----------------------------------------------------------------------------- */
+
+struct search {
+    const struct td_duet *duet;
+    double largest;
+    int64_t argmax; /* -1: not found yet */
+    double a, b;
+};
+
+/* The first pair of the block whose difference is the largest. */
+static void visit_largest(void *context, int64_t chunk, int64_t start, const void *a, const void *b,
+                          int64_t count)
+{
+    (void)chunk;
+    struct search *s = context;
+    double x[TD_BLOCK_LENGTH], y[TD_BLOCK_LENGTH], d[TD_BLOCK_LENGTH];
+    td_duet_differences(s->duet, a, b, count, x, y, d);
+    for (int64_t i = 0; i < count && s->argmax < 0; i++)
+        if (d[i] == s->largest) {
+            s->argmax = start + i;
+            s->a = x[i];
+            s->b = y[i];
+        }
+}
+
+static tdbg_status find_largest(const struct td_duet *duet, const struct slot *total, struct search *out,
+                                struct tdbg_error *error)
+{
+    *out = (struct search){.duet = duet, .largest = total->pair.max_abs, .argmax = -1};
+    if (total->largest < 0)
+        return TDBG_OK;
+    struct td_duet_visitor visitor = {out, visit_largest};
+    return td_duet_play_block(duet, total->largest, &visitor, error);
 }
 
 /* --- the answer ------------------------------------------------------------------------------------------
@@ -254,11 +243,8 @@ static void merge_slots(struct slot *to, const struct slot *next)
 {
     td_partial_merge(&to->a, &next->a);
     td_partial_merge(&to->b, &next->b);
-    if (next->argmax >= 0 && (to->argmax < 0 || next->pair.max_abs > to->pair.max_abs)) {
-        to->argmax = next->argmax;
-        to->argmax_a = next->argmax_a;
-        to->argmax_b = next->argmax_b;
-    }
+    if (next->largest >= 0 && (to->largest < 0 || next->pair.max_abs > to->pair.max_abs))
+        to->largest = next->largest;
     td_pair_merge(&to->pair, &next->pair);
 }
 
@@ -287,7 +273,7 @@ static double absmax(const struct slot *s)
 /* Counts, maxima and relative differences come from `total`; what needs squares from `scaled`, where all
  * values are `scale` times as large. */
 static struct td_metrics conclude(const struct slot *total, const struct slot *scaled, double scale,
-                                  bool ulps)
+                                  const struct search *largest, bool ulps)
 {
     const struct td_pair_partial *p = &total->pair, *q = &scaled->pair;
     struct td_metrics m = {.count = p->count,
@@ -297,9 +283,9 @@ static struct td_metrics conclude(const struct slot *total, const struct slot *s
                            .differing = p->differing,
                            .max_abs = p->max_abs,
                            .max_rel = p->max_rel,
-                           .argmax = total->argmax,
-                           .argmax_a = total->argmax_a,
-                           .argmax_b = total->argmax_b,
+                           .argmax = largest->argmax,
+                           .argmax_a = largest->a,
+                           .argmax_b = largest->b,
                            .max_ulp = ulps ? p->max_ulp : (double)NAN};
     report_side(&total->a, &scaled->a, scale, &m.a);
     report_side(&total->b, &scaled->b, scale, &m.b);
@@ -323,9 +309,11 @@ static struct td_metrics conclude(const struct slot *total, const struct slot *s
     return m;
 }
 
-static bool same_float(const struct td_operand *a, const struct td_operand *b)
+/* Parts are joined as doubles: no float type to count units of. */
+static bool has_ulps(const struct td_operand *a, const struct td_operand *b)
 {
-    return a->parts[0].dtype == b->parts[0].dtype && a->parts[0].dtype <= TD_BF16;
+    return a->part_count == 1 && b->part_count == 1 && a->parts[0].dtype == b->parts[0].dtype &&
+           a->parts[0].dtype <= TD_BF16;
 }
 
 static tdbg_status play(const struct td_duet *duet, double scale, struct td_pool *pool, struct td_job *job,
@@ -351,6 +339,7 @@ tdbg_status td_measure(const struct td_operand *a, const struct td_operand *b, s
 {
     struct td_duet duet;
     struct slot total, scaled;
+    struct search largest;
     TD_TRY(td_duet_init(&duet, a, b, error));
     tdbg_status status = play(&duet, 1, pool, job, &total, error);
     double scale = 1;
@@ -361,7 +350,9 @@ tdbg_status td_measure(const struct td_operand *a, const struct td_operand *b, s
             status = play(&duet, scale, pool, NULL, &scaled, error);
     }
     if (status == TDBG_OK)
-        *out = conclude(&total, &scaled, scale, same_float(a, b) && a->part_count == 1 && b->part_count == 1);
+        status = find_largest(&duet, &total, &largest, error);
+    if (status == TDBG_OK)
+        *out = conclude(&total, &scaled, scale, &largest, has_ulps(a, b));
     td_duet_release(&duet);
     return status;
 }

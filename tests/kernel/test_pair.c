@@ -597,6 +597,25 @@ static void complex_examined(void **state)
     td_arena_release(&arena);
 }
 
+/* Two integers that are the same double. */
+static void integers_examined(void **state)
+{
+    (void)state;
+    const int64_t a[] = {5, INT64_MAX, -7}, b[] = {5, INT64_MAX - 1, -7};
+    const struct td_shape shape = {.ndim = 1, .size = {3}};
+    struct made ma, mb;
+    struct td_arena arena;
+    struct td_examination e;
+    td_arena_init(&arena, 1 << 20);
+    const struct td_operand *x = single(&ma, a, TD_I64, &shape, NULL);
+    const struct td_operand *y = single(&mb, b, TD_I64, &shape, NULL);
+    assert_ok(td_examine(x, y, (struct td_tolerance){.atol = 0.5}, 4, NULL, NULL, &arena, &e, NULL));
+    assert_true(e.beyond == 1 && e.worst_count == 1 && e.worst[0].index == 1);
+    struct td_metrics m = measure(x, y, NULL);
+    assert_true(m.max_abs == 1 && m.differing == 1 && m.argmax == 1);
+    td_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -606,7 +625,7 @@ int main(void)
         cmocka_unit_test(concatenated),           cmocka_unit_test(summed),
         cmocka_unit_test(against_wide),           cmocka_unit_test(argmax_is_the_first),
         cmocka_unit_test(nothing_paired),         cmocka_unit_test(examined),
-        cmocka_unit_test(complex_examined),
+        cmocka_unit_test(complex_examined),       cmocka_unit_test(integers_examined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
