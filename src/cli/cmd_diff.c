@@ -177,10 +177,10 @@ const struct command cmd_diff = {
     .name = "diff",
     .summary = "Compare two dumps: where they part first, by how much, and why.",
     .usage = "A [B]",
-    .help = "A and B are files, folders or archives, of any formats and types. Tensors are paired by name,\n"
-            "lined up by their values (transposed axes, head order, shards of several ranks), and\n"
-            "judged: rounding that the types and the depth explain is no divergence. The first\n"
-            "divergence in execution order is diagnosed.\n"
+    .help = "A and B are files, folders or archives, of any formats and types, or one tensor or slice of\n"
+            "such (PATH:NAME[5, 0:16]). Tensors are paired by name, lined up by their values (transposed\n"
+            "axes, head order, shards of several ranks), and judged: rounding that the types and the\n"
+            "depth explain is no divergence. The first divergence in execution order is diagnosed.\n"
             "\n"
             "One PATH alone is compared with itself: every pair of its tensors, as they come; on a terminal\n"
             "the first 50. Pairs whose shapes do not line up are passed over.\n"

@@ -323,8 +323,8 @@ void td_summary_add(struct td_summary *s, const struct td_pair *p)
 static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
 {
     struct td_diff *diff = run->diff;
-    TD_TRY(td_side_of_input(&diff->side_a, diff->a, error));
-    TD_TRY(td_side_of_input(&diff->side_b, diff->b, error));
+    TD_TRY(td_side_of_choice(&diff->side_a, &diff->choice_a, error));
+    TD_TRY(td_side_of_choice(&diff->side_b, &diff->choice_b, error));
     survey(run);
     TD_TRY(pair_up(run, error));
     TD_TRY(td_align(&run->diff->alignments, &diff->matches, &run->heads, run->pool, run->job, error));
@@ -357,15 +357,6 @@ static void adopt_scratch(struct diff_run *run)
     free(run->scratch);
 }
 
-static tdbg_status open_input(struct td_input **out, const char *path, struct td_job *job,
-                              struct tdbg_error *error)
-{
-    tdbg_status status = td_input_open(out, path, job, error);
-    if (status != TDBG_OK)
-        td_error_prefix(error, path);
-    return status;
-}
-
 tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *path_b,
                          const struct td_diff_options *options, struct td_pool *pool, struct td_job *job,
                          struct tdbg_error *error)
@@ -379,9 +370,11 @@ tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *p
     struct diff_run run = {.diff = diff, .options = options, .pool = pool, .job = job};
     run.judge = (struct td_judge){
         .policy = options->policy, .references = &run.references, .top = options->top, .job = job};
-    tdbg_status status = open_input(&diff->a, path_a, job, error);
+    tdbg_status status = td_choice_open(&diff->choice_a, path_a, job, error);
     if (status == TDBG_OK)
-        status = open_input(&diff->b, path_b, job, error);
+        status = td_choice_open(&diff->choice_b, path_b, job, error);
+    diff->a = diff->choice_a.input;
+    diff->b = diff->choice_b.input;
     if (status == TDBG_OK)
         status = compare(&run, error);
     adopt_scratch(&run);
@@ -403,8 +396,8 @@ void td_diff_close(struct td_diff **diff)
     td_matches_release(&(*diff)->matches);
     td_side_release(&(*diff)->side_a);
     td_side_release(&(*diff)->side_b);
-    td_input_close(&(*diff)->a);
-    td_input_close(&(*diff)->b);
+    td_choice_close(&(*diff)->choice_a);
+    td_choice_close(&(*diff)->choice_b);
     td_arena_release(&(*diff)->arena);
     free(*diff);
     *diff = NULL;

@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "compare/align.h"
 #include "compare/pair.h"
-#include "session/input.h"
+#include "session/side.h"
 
 struct td_diff_options {
     struct td_match_options match;
@@ -25,7 +25,8 @@ struct td_summary {
 
 struct td_diff {
     struct td_arena arena;
-    struct td_input *a, *b;
+    struct td_choice choice_a, choice_b;
+    struct td_input *a, *b; /* of the choices */
     struct td_side side_a, side_b;
     struct td_matches matches;
     struct td_alignments alignments; /* one for each match */

@@ -193,3 +193,18 @@ def test_layout_by_hand(tdbg, tmp_path):
     merged = only(compare(tdbg, tmp_path, {"0_x.npy": x.reshape(12, 192)},
                           {"0_x.npy": x.transpose(1, 0, 2)[None].copy()}, "--layout", "b h t d -> t (h d)"))
     assert merged["verdict"] == "identical"
+
+
+def test_one_tensor_of_each_side_sliced_by_its_own_indices(tdbg, tmp_path):
+    x = values(3, 20, 8, 16)
+    write(tmp_path, {"a.npy": x, "b/other.npy": x[1].transpose(1, 0, 2)[None].copy()})
+    done = tdbg.run("diff", "--json", f"{tmp_path}/a.npy[1, 2:12]", f"{tmp_path}/b:other.npy[0, :, 2:12]")
+    pair = only(json.loads(done.stdout))
+    assert done.returncode == 0 and pair["verdict"] == "identical"
+    assert pair["a"]["shape"] == [10, 8, 16] and pair["b"]["shape"] == [8, 10, 16]
+
+
+def test_one_tensor_that_is_not_there(tdbg, tmp_path):
+    write(tmp_path, {"a.npy": values(3), "b/x.npy": values(3)})
+    assert tdbg.fails("diff", tmp_path / "a.npy", f"{tmp_path}/b:y") == (
+        f"tdbg: {tmp_path}/b: no tensor named 'y'; there are 1: x.npy")
