@@ -19,21 +19,21 @@ def npy_header(shape, dtype):
     return header.getvalue()
 
 
-def peak_anonymous(command):
+def peak_anonymous(command, status=0):
     """Highest RssAnon of a process in bytes, looked at every few milliseconds, and its standard output."""
     process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     peak = 0
     while process.poll() is None:
         try:
-            with open(f"/proc/{process.pid}/status") as status:
-                for line in status:
+            with open(f"/proc/{process.pid}/status") as facts:
+                for line in facts:
                     if line.startswith("RssAnon:"):
                         peak = max(peak, int(line.split()[1]) * 1024)
         except (FileNotFoundError, ProcessLookupError):
             break
         time.sleep(0.005)
     out, err = process.communicate()
-    assert process.returncode == 0, err
+    assert process.returncode == status, err
     return peak, out
 
 
