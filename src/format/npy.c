@@ -19,17 +19,25 @@ static bool probe(const struct td_source *source)
     return td_npy_probe(source->data, source->size);
 }
 
-/* Bytes of all records; fails when there are fewer. Python objects are a pickle of any length. */
+/* With a field of Python objects the data is a pickle of any length, not records: no field can be viewed. */
+static bool is_pickled(const struct td_npy_header *header)
+{
+    for (const struct td_npy_field *f = header->fields; f; f = f->next)
+        if (f->type.pickled)
+            return true;
+    return false;
+}
+
+/* Bytes of all records; fails when there are fewer. */
 static tdbg_status check_size(const struct td_npy_header *header, size_t have, uint64_t *need,
                               struct tdbg_error *error)
 {
     int64_t count;
     TD_TRY(td_shape_count(&header->shape, &count, error));
-    for (const struct td_npy_field *f = header->fields; f; f = f->next)
-        if (f->type.pickled) {
-            *need = have;
-            return TDBG_OK;
-        }
+    if (is_pickled(header)) {
+        *need = have;
+        return TDBG_OK;
+    }
     if (!td_mul_u64((uint64_t)count, header->record, need))
         return td_fail(error, TDBG_CORRUPT, "more bytes of data than 64 bits count");
     if (*need > have)
@@ -70,6 +78,8 @@ static tdbg_status view_field(struct td_view *out, const struct td_npy_header *h
 {
     if (field->type.reason)
         return td_fail(error, TDBG_UNSUPPORTED, "%s", field->type.reason);
+    if (is_pickled(header))
+        return td_fail(error, TDBG_UNSUPPORTED, "records with Python objects in them are a pickle");
     if (header->record % field->type.size)
         return td_fail(error, TDBG_UNSUPPORTED,
                        "records of %" PRIu64 " bytes are no multiple of the field's %" PRIu64, header->record,
@@ -81,7 +91,7 @@ static tdbg_status view_field(struct td_view *out, const struct td_npy_header *h
     struct td_shape shape;
     TD_TRY(td_shape_count(&field->shape, &within, error));
     lay_out(header, field, size == 0 || within == 0, &shape, strides);
-    uint64_t skipped = size ? field->offset : 0;
+    uint64_t skipped = size ? field->offset : 0; /* within the first record, which is there when there is one */
     TD_TRY(
         td_view_strided(out, data + skipped, size - skipped, field->type.dtype, 0, &shape, strides, error));
     out->swapped = field->type.swapped;

@@ -204,3 +204,13 @@ def test_npz_cut_short(tdbg, tmp_path):
     for size in range(0, len(whole), 64):
         path.write_bytes(whole[:size])
         tdbg.fails("ls", path)
+
+
+def test_records_with_objects_are_a_pickle(tdbg, tmp_path):
+    """None of the fields can be viewed, whatever the bytes behind the header look like."""
+    records = np.array([(1.5, None, 7), (2.5, "x", 8)], [("x", "<f8"), ("o", "O"), ("n", "<i4")])
+    np.save(tmp_path / "r.npy", records, allow_pickle=True)
+    reasons = {s["name"]: s["reason"] for s in tdbg.json("ls", tmp_path / "r.npy")["skipped"]}
+    assert reasons == {"x": "records with Python objects in them are a pickle",
+                       "o": "object array: holds Python objects",
+                       "n": "records with Python objects in them are a pickle"}
