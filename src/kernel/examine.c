@@ -2,7 +2,7 @@
  *
  * Chunks are looked at in parallel, each into a slot of its own; slots join in order. Where much is beyond
  * the tolerance little is among the worst, so a step of elements is first only counted, by a loop of the tier
- * that also says whether there is anything to note in it. Most steps end there: 1 GiB of bfloat16 takes a
+ * that also says whether there is anything to note in it. Most steps end there: it takes less than a
  * tenth of the time that one element after the other took.
  */
 #include "kernel/compare.h"

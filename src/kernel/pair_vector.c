@@ -3,7 +3,7 @@
  * A row of 16 lanes times four sums is more than the registers hold, and a sum that lives in memory costs a
  * load and a store, one after the other, for each addition. So a block is cut into tiles that stay in L1, and
  * a tile is gone over column by column (a column: one vector of doubles), its sums in registers; each lane
- * still sees its elements in order. That takes 0.46 ns a pair of float32 where whole rows take 0.74.
+ * still sees its elements in order. Measured: 0.46 ns a pair of float32, 0.59 with two of the sums in memory.
  *
  * The loops take all values to be finite. If one is not, the sums of |d| show it (an infinity or NaN never
  * leaves a sum again), and the block is done over by the specification.
@@ -22,7 +22,7 @@ typedef uint64_t td_vu64 __attribute__((vector_size(TD_VECTOR_BYTES)));
 
 /* Bytes ahead of the first two columns, one for each side, that are asked for: the next block of float32. The
  * loops of the statistics, which come first to a block, would wait for memory while this one leaves it idle.
- * 5 % faster from memory. */
+ * 3 to 5 % faster from memory. */
 enum { AHEAD = 4 * TD_BLOCK_LENGTH };
 
 /* Rows of a tile: 1024 pairs, 16 KiB at most. */
