@@ -18,7 +18,8 @@ struct td_pair {
     uint64_t beyond;
     int worst_count;
     struct td_worst *worst;
-    enum td_origin origin;          /* of a divergence */
+    const double *profile; /* of a diagnosed pair: squared error by index, axis behind axis (td_profile) */
+    enum td_origin origin; /* of a divergence */
     struct td_diagnosis *diagnosis; /* of a divergence that was born; NULL else */
 };
 

@@ -59,6 +59,16 @@ TD_CHECK tdbg_status td_examine(const struct td_operand *a, const struct td_oper
                                 struct td_job *job, struct td_arena *arena, struct td_examination *out,
                                 struct tdbg_error *error);
 
+/* Axes longer than this together get no profile: nobody reads a million bars. */
+#define TD_MAX_PROFILE (INT64_C(1) << 16)
+
+/* Where the error sits: for every axis in turn, for each of its indices, the sum of d^2 over the finite pairs
+ * with that index. One array from `arena`, axis behind axis; NULL where there is nothing to tell or too much.
+ */
+TD_CHECK tdbg_status td_profile(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
+                                struct td_job *job, struct td_arena *arena, const double **out,
+                                struct tdbg_error *error);
+
 /* Elements [start, start + count) of the operand in row-major order, as doubles (complex: the modulus). */
 TD_CHECK tdbg_status td_operand_load(const struct td_operand *operand, int64_t start, int64_t count,
                                      double *out, struct tdbg_error *error);

@@ -244,6 +244,14 @@ tdbg_status td_duet_play(const struct td_duet *duet, struct td_pool *pool, struc
     return TDBG_OK;
 }
 
+tdbg_status td_duet_play_chunk(const struct td_duet *duet, int64_t chunk,
+                               const struct td_duet_visitor *visitor, struct tdbg_error *error)
+{
+    struct play p = {.duet = duet, .visitor = visitor};
+    int64_t start = chunk * TD_CHUNK_LENGTH, end = start + TD_CHUNK_LENGTH;
+    return play_pieces(&p, chunk, start, end < duet->count ? end : duet->count, error);
+}
+
 tdbg_status td_duet_play_block(const struct td_duet *duet, int64_t start,
                                const struct td_duet_visitor *visitor, struct tdbg_error *error)
 {

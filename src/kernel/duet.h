@@ -42,6 +42,10 @@ struct td_duet_visitor {
 TD_CHECK tdbg_status td_duet_play(const struct td_duet *duet, struct td_pool *pool, struct td_job *job,
                                   const struct td_duet_visitor *visitor, struct tdbg_error *error);
 
+/* One chunk, on this thread. */
+TD_CHECK tdbg_status td_duet_play_chunk(const struct td_duet *duet, int64_t chunk,
+                                        const struct td_duet_visitor *visitor, struct tdbg_error *error);
+
 /* Visits the one block that begins at `start` once more, on this thread. */
 TD_CHECK tdbg_status td_duet_play_block(const struct td_duet *duet, int64_t start,
                                         const struct td_duet_visitor *visitor, struct tdbg_error *error);

@@ -190,6 +190,26 @@ static void put_worst(struct td_json *j, const struct td_pair *p)
     td_json_end_array(j);
 }
 
+/* For each axis the share of the squared error that each of its indices holds. */
+static void put_profile(struct td_json *j, const struct td_pair *p)
+{
+    const double *at = p->profile;
+    td_json_key(j, "profile");
+    td_json_begin_array(j);
+    for (int axis = 0; axis < p->layout->shape.ndim; axis++) {
+        int64_t size = p->layout->shape.size[axis];
+        double total = 0;
+        for (int64_t i = 0; i < size; i++)
+            total += at[i];
+        td_json_begin_array(j);
+        for (int64_t i = 0; i < size; i++)
+            td_json_number(j, total > 0 ? at[i] / total : 0);
+        td_json_end_array(j);
+        at += size;
+    }
+    td_json_end_array(j);
+}
+
 void td_pair_json(struct td_json *j, const struct td_pair *p, uint64_t index)
 {
     static const char *const origins[] = {NULL, "born", "inherited"};
@@ -208,6 +228,8 @@ void td_pair_json(struct td_json *j, const struct td_pair *p, uint64_t index)
         td_json_field_number(j, "floor", p->ruling.floor);
     if (p->worst_count)
         put_worst(j, p);
+    if (p->profile)
+        put_profile(j, p);
     if (p->diagnosis)
         td_diagnosis_json(j, p->diagnosis);
     td_json_end_object(j);

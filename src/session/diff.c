@@ -285,6 +285,14 @@ static void find_origins(struct td_diff *diff)
     }
 }
 
+static tdbg_status profile(struct diff_run *run, struct td_pair *p, struct tdbg_error *error)
+{
+    struct td_operand a, b;
+    TD_TRY(td_operand_make(&a, p->a, &p->layout->a, &run->diff->arena, error));
+    TD_TRY(td_operand_make(&b, p->b, &p->layout->b, &run->diff->arena, error));
+    return td_profile(&a, &b, run->pool, run->job, &run->diff->arena, &p->profile, error);
+}
+
 static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
 {
     struct td_diff *diff = run->diff;
@@ -308,6 +316,7 @@ static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
                             .heads = &run->heads,
                             .tokens = run->tokens};
         TD_TRY(td_diagnose(&c, p->diagnosis, error));
+        TD_TRY(profile(run, p, error));
         done++;
     }
     return TDBG_OK;

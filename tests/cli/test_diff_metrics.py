@@ -489,3 +489,22 @@ def test_units_in_the_last_place(tdbg, tmp_path, dtype):
     a.save(tmp_path / "a", "x")
     b.save(tmp_path / "b", "x")
     assert one(compare(tdbg, tmp_path / "a", tmp_path / "b"))["metrics"]["max_ulp"] == 3
+
+
+@pytest.mark.parametrize("shape", [(7, 5, 300), (300, 1100), (4097,)])
+def test_profile_says_where_the_error_sits(tdbg, tmp_path, shape):
+    rng = np.random.default_rng(4)
+    a = rng.standard_normal(shape).astype(np.float32)
+    b = (a + rng.standard_normal(shape) * np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))).astype(np.float32)
+    b.flat[17] = np.nan
+    for side, array in (("a", a), ("b", b)):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "0_x.npy", array)
+    runs = [tdbg.run("diff", "--json", tmp_path / "a", tmp_path / "b", env={"TDBG_THREADS": n}).stdout for n in "12"]
+    assert runs[0] == runs[1]
+    profile = json.loads(runs[0])["pairs"][0]["profile"]
+    square = np.nan_to_num((a.astype(np.float64) - b.astype(np.float64)) ** 2)
+    assert len(profile) == len(shape)
+    for axis, shares in enumerate(profile):
+        expected = square.sum(tuple(i for i in range(len(shape)) if i != axis))
+        np.testing.assert_allclose(shares, expected / expected.sum(), rtol=1e-12)

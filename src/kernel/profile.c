@@ -1,0 +1,128 @@
+/* profile.c: td_profile of compare.h: where along each axis the error of a pair sits.
+ *
+ * The squared error of a row (the last axis) is added to the channels as it comes, and as one sum to the
+ * indices of the other axes. Chunks are dealt to a fixed number of groups; a group goes through its own in
+ * order, and groups add up in order: the same bits at any number of threads, in memory that does not follow
+ * the tensor.
+ */
+#include "kernel/compare.h"
+
+#include "kernel/duet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUPS = 16, STEP = 256 };
+
+struct group {
+    double *sums; /* all axes, one behind the other */
+    tdbg_status status;
+    struct tdbg_error error;
+};
+
+struct pass {
+    const struct td_duet *duet;
+    const struct td_shape *shape;
+    struct td_job *job;
+    int64_t total; /* entries of one group's sums */
+    struct group groups[GROUPS];
+};
+
+/* Adds `count` squared errors that lie in one row, the first at index `column` of it. */
+static void add_to_row(const struct pass *pass, double *sums, int64_t row, int64_t column, const double *d,
+                       int64_t count)
+{
+    const struct td_shape *shape = pass->shape;
+    int last = shape->ndim - 1;
+    double *channels = sums + pass->total - shape->size[last], sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double square = isfinite(d[i]) ? d[i] * d[i] : 0;
+        channels[column + i] += square;
+        sum += square;
+    }
+    double *axis = channels;
+    for (int i = last - 1; i >= 0; i--) {
+        axis -= shape->size[i];
+        axis[row % shape->size[i]] += sum;
+        row /= shape->size[i];
+    }
+}
+
+struct visit {
+    const struct pass *pass;
+    double *sums;
+};
+
+static void visit(void *context, int64_t chunk, int64_t start, const void *a, const void *b, int64_t count)
+{
+    (void)chunk;
+    const struct visit *v = context;
+    const struct td_duet *duet = v->pass->duet;
+    int64_t size_a = (int64_t)td_dtype_size(duet->a.dtype), size_b = (int64_t)td_dtype_size(duet->b.dtype);
+    int64_t width = v->pass->shape->size[v->pass->shape->ndim - 1];
+    double x[STEP], y[STEP], d[STEP];
+    for (int64_t at = 0; at < count;) {
+        int64_t column = (start + at) % width, n = width - column;
+        n = n < count - at ? n : count - at;
+        n = n < STEP ? n : STEP;
+        td_duet_differences(duet, (const uint8_t *)a + at * size_a, (const uint8_t *)b + at * size_b, n, x, y,
+                            d);
+        add_to_row(v->pass, v->sums, (start + at) / width, column, d, n);
+        at += n;
+    }
+}
+
+static void run_group(void *context, uint64_t index)
+{
+    struct pass *pass = context;
+    struct group *g = &pass->groups[index];
+    struct visit v = {pass, g->sums};
+    struct td_duet_visitor visitor = {&v, visit};
+    for (int64_t c = (int64_t)index; c < td_duet_chunks(pass->duet) && g->status == TDBG_OK; c += GROUPS) {
+        g->status = td_job_cancelled(pass->job) ? td_fail(&g->error, TDBG_CANCELLED, "stopped")
+                                                : td_duet_play_chunk(pass->duet, c, &visitor, &g->error);
+    }
+}
+
+static tdbg_status run(struct pass *pass, struct td_pool *pool, struct tdbg_error *error)
+{
+    td_pool_run(pool, GROUPS, run_group, pass);
+    for (int g = 0; g < GROUPS; g++)
+        if (pass->groups[g].status != TDBG_OK) {
+            if (error)
+                *error = pass->groups[g].error;
+            return pass->groups[g].status;
+        }
+    for (int g = 1; g < GROUPS; g++)
+        for (int64_t i = 0; i < pass->total; i++)
+            pass->groups[0].sums[i] += pass->groups[g].sums[i];
+    return TDBG_OK;
+}
+
+tdbg_status td_profile(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
+                       struct td_job *job, struct td_arena *arena, const double **out,
+                       struct tdbg_error *error)
+{
+    struct td_duet duet;
+    struct pass pass = {.duet = &duet, .shape = &a->shape, .job = job};
+    for (int i = 0; i < a->shape.ndim; i++)
+        pass.total += a->shape.size[i];
+    *out = NULL;
+    if (a->count == 0 || a->shape.ndim == 0 || pass.total > TD_MAX_PROFILE)
+        return TDBG_OK;
+    double *kept = td_arena_array(arena, (size_t)pass.total, sizeof *kept);
+    double *space = calloc((size_t)pass.total * GROUPS, sizeof *space);
+    tdbg_status status = kept && space ? td_duet_init(&duet, a, b, error) : td_fail_nomem(error);
+    if (status == TDBG_OK) {
+        for (int g = 0; g < GROUPS; g++)
+            pass.groups[g].sums = space + g * pass.total;
+        status = run(&pass, pool, error);
+        td_duet_release(&duet);
+    }
+    if (status == TDBG_OK) {
+        memcpy(kept, space, (size_t)pass.total * sizeof *kept);
+        *out = kept;
+    }
+    free(space);
+    return status;
+}
