@@ -75,12 +75,6 @@ static tdbg_status correlation(const struct td_operand *a, const struct td_opera
     return TDBG_OK;
 }
 
-tdbg_status td_correlation(const struct td_operand *a, const struct td_operand *b, double *out,
-                           struct tdbg_error *error)
-{
-    return correlation(a, b, SAMPLES, out, error);
-}
-
 /* NaN where the layout cannot be made or tells nothing. */
 static double score(const struct td_match *match, const struct td_layout *layout, int samples)
 {
@@ -256,7 +250,6 @@ static tdbg_status settle(struct td_alignments *out, const struct align_run *run
     struct td_alignment *alignment = &out->list[index];
     const struct work *w = &run->work[index];
     alignment->layout = layout;
-    alignment->correlation = w->scores && verdict.best < w->candidates.count ? w->scores[verdict.best] : NAN;
     int other = -1;
     for (int c = 0; w->scores && c < w->candidates.count; c++)
         if (c != verdict.best && w->scores[c] > CONVINCING &&
@@ -269,7 +262,6 @@ static tdbg_status settle(struct td_alignments *out, const struct align_run *run
         return td_fail_nomem(error);
     *alignment->other = w->candidates.list[other].layout;
     alignment->other->by_value = true;
-    alignment->other_correlation = w->scores[other];
     return TDBG_OK;
 }
 

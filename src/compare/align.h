@@ -16,9 +16,7 @@
 
 struct td_alignment {
     const struct td_layout *layout; /* shared by the layers; NULL: none fits the two shapes */
-    double correlation;             /* of the sample in that layout; NaN where it was not sampled */
     struct td_layout *other;        /* a layout that fits this pair alone far better, or NULL */
-    double other_correlation;
 };
 
 struct td_alignments {
@@ -30,10 +28,5 @@ TD_CHECK tdbg_status td_align(struct td_alignments *out, const struct td_matches
                               const struct td_head_sizes *heads, struct td_pool *pool, struct td_job *job,
                               struct tdbg_error *error);
 void td_alignments_release(struct td_alignments *alignments);
-
-/* The correlation of two operands of one shape on a fixed sample of their elements; NaN when it tells nothing
- * (a side without variance). */
-TD_CHECK tdbg_status td_correlation(const struct td_operand *a, const struct td_operand *b, double *out,
-                                    struct tdbg_error *error);
 
 #endif

@@ -275,28 +275,6 @@ tdbg_status td_operand_make(struct td_operand *out, const struct td_item *item, 
     return TDBG_OK;
 }
 
-static bool step_equal(const struct td_step *x, const struct td_step *y)
-{
-    return x->kind == y->kind && x->axis == y->axis && x->from == y->from && x->to == y->to &&
-           x->list.ndim == y->list.ndim &&
-           memcmp(x->list.size, y->list.size, (size_t)x->list.ndim * sizeof x->list.size[0]) == 0;
-}
-
-static bool steps_equal(const struct td_steps *x, const struct td_steps *y)
-{
-    if (x->count != y->count)
-        return false;
-    for (int i = 0; i < x->count; i++)
-        if (!step_equal(&x->step[i], &y->step[i]))
-            return false;
-    return true;
-}
-
-bool td_layout_equal(const struct td_layout *x, const struct td_layout *y)
-{
-    return steps_equal(&x->a, &y->a) && steps_equal(&x->b, &y->b);
-}
-
 static void print_list(char *out, size_t size, const char *word, const struct td_shape *list)
 {
     int used = snprintf(out, size, "%s ", word);

@@ -46,9 +46,6 @@ struct td_layout {
 /* "b: permute 1,0,2" */
 void td_step_print(char *out, size_t size, char side, const struct td_step *step);
 
-/* Same steps on both sides. */
-bool td_layout_equal(const struct td_layout *x, const struct td_layout *y);
-
 /* The item with the steps applied. Parts are allocated from the arena. MISMATCH when the steps do not fit. */
 TD_CHECK tdbg_status td_operand_make(struct td_operand *out, const struct td_item *item,
                                      const struct td_steps *steps, struct td_arena *arena,

@@ -91,7 +91,8 @@ static tdbg_status view_field(struct td_view *out, const struct td_npy_header *h
     struct td_shape shape;
     TD_TRY(td_shape_count(&field->shape, &within, error));
     lay_out(header, field, size == 0 || within == 0, &shape, strides);
-    uint64_t skipped = size ? field->offset : 0; /* within the first record, which is there when there is one */
+    uint64_t skipped =
+        size ? field->offset : 0; /* within the first record, which is there when there is one */
     TD_TRY(
         td_view_strided(out, data + skipped, size - skipped, field->type.dtype, 0, &shape, strides, error));
     out->swapped = field->type.swapped;

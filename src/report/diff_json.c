@@ -106,6 +106,8 @@ static void put_layout(struct td_json *j, const struct td_pair *p)
     put_steps(j, 'b', &p->layout->b);
     td_json_end_array(j);
     td_json_field_bool(j, "by_value", p->layout->by_value);
+    if (p->repaired)
+        td_json_field_bool(j, "repaired", true);
     td_json_end_object(j);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+/* What to look at for each kind of mistake. */
 static const char *const advice[TD_KINDS_OF_MISTAKE] = {
     [TD_IS_NAN] = "look for an overflow, a division by zero or a fully masked row just before it",
     [TD_IS_INF] = "look for a value beyond the type's range, or a log or division of zero",
@@ -25,12 +26,7 @@ static const char *const advice[TD_KINDS_OF_MISTAKE] = {
     [TD_IS_PARTIAL] = "look at what sets those positions apart: a shard, a tail block, padding",
 };
 
-const char *td_mistake_advice(enum td_kind_of_mistake kind)
-{
-    return advice[kind];
-}
-
-void td_pair_place(char *out, size_t size, const struct td_pair *pair)
+static void place_of(char *out, size_t size, const struct td_pair *pair)
 {
     if (pair->layer >= 0)
         snprintf(out, size, "layer %lld, %s", (long long)pair->layer, pair->stage);
@@ -107,9 +103,8 @@ static void say_diagnosis(struct td_buffer *out, const struct td_diagnosis *d)
     }
     td_buffer_printf(out, "%s %s: %s. ", f->complete ? "It looks like" : "It may be",
                      td_mistake_name(f->kind), f->detail);
-    if (td_mistake_advice(f->kind))
-        td_buffer_printf(out, "%c%s. ", td_mistake_advice(f->kind)[0] - 'a' + 'A',
-                         td_mistake_advice(f->kind) + 1);
+    if (advice[f->kind])
+        td_buffer_printf(out, "%c%s. ", advice[f->kind][0] - 'a' + 'A', advice[f->kind] + 1);
 }
 
 static void say_what_follows(struct td_buffer *out, const struct td_diff *diff)
@@ -146,7 +141,7 @@ void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
         return;
     }
     char place[256];
-    td_pair_place(place, sizeof place, diff->first);
+    place_of(place, sizeof place, diff->first);
     td_buffer_printf(out, "First divergence: %s. ", place);
     say_size(out, diff->first);
     if (diff->first->diagnosis)

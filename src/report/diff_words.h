@@ -11,10 +11,4 @@ void td_diff_summarise(struct td_buffer *out, const struct td_diff *diff);
 /* A paragraph: the first divergence, how big it is, what it looks like, what to look at. */
 void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff);
 
-/* "layer 2 query", or the name. */
-void td_pair_place(char *out, size_t size, const struct td_pair *pair);
-
-/* What to look at for each kind of mistake; NULL for kinds that need no advice. */
-const char *td_mistake_advice(enum td_kind_of_mistake kind);
-
 #endif
