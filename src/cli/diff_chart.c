@@ -13,7 +13,7 @@ enum { BARS = 24, LENGTH = 40 };
 struct bar {
     int64_t first, last; /* layers */
     double error, floor;
-    bool diverged;
+    bool diverged, lost; /* lost: a NaN or infinity on one side only */
 };
 
 static int64_t count_layers(const struct td_diff *diff)
@@ -40,6 +40,8 @@ static int fill(const struct td_diff *diff, struct bar *bars, int64_t layers)
         double error = isfinite(p->metrics.rel_l2) ? p->metrics.rel_l2 : 1;
         b->error = fmax(b->error, error);
         b->floor = fmax(b->floor, p->ruling.floor);
+        const struct td_metrics *m = &p->metrics;
+        b->lost = b->lost || m->nan_a + m->nan_b > 2 * m->nan_both || m->inf_a + m->inf_b > 2 * m->inf_same;
         b->diverged = b->diverged || p->ruling.verdict == TD_DIVERGED;
     }
     return n;
@@ -78,6 +80,7 @@ void diff_chart(const struct cli *cli, const struct td_diff *diff)
         printf("%8s  %s", name, term_style(&cli->out, bars[b].diverged ? STYLE_RED : STYLE_GREEN));
         for (int i = 0; i <= LENGTH; i++)
             fputs(i < length ? (unicode ? "█" : "#") : i == mark ? (unicode ? "┆" : ":") : " ", stdout);
-        printf("%s %.2g\n", term_style(&cli->out, STYLE_PLAIN), bars[b].error);
+        printf("%s %.2g%s\n", term_style(&cli->out, STYLE_PLAIN), bars[b].error,
+               bars[b].lost ? ", NaN or Inf" : "");
     }
 }

@@ -87,10 +87,9 @@ static void add_row(struct table *table, const struct td_diff *diff, const struc
             table_cell(table, "");
     }
     table_cell_styled(table, verdict_style(p), td_verdict_name(p->ruling.verdict));
-    const char *why = p->diagnosis                    ? td_mistake_name(p->diagnosis->list[0].kind)
-                      : p->origin == TD_INHERITED     ? "inherited"
-                      : p->ruling.verdict == TD_ERROR ? p->ruling.reason
-                                                      : "";
+    const char *why = p->diagnosis                ? td_mistake_name(p->diagnosis->list[0].kind)
+                      : p->origin == TD_INHERITED ? "inherited"
+                                                  : "";
     table_cell(table, why);
 }
 
@@ -141,6 +140,27 @@ static bool print_pairs(const struct cli *cli, const struct td_diff *diff, td_pa
     return ok;
 }
 
+/* Why pairs could not be compared, a line each: reasons are too long for the table. */
+static void print_errors(const struct cli *cli, const struct td_diff *diff)
+{
+    enum { LINES = 5 };
+    size_t shown = 0;
+    for (size_t i = 0; i < diff->count; i++) {
+        const struct td_pair *p = &diff->pairs[i];
+        if (p->ruling.verdict != TD_ERROR || (!cli->verbose && shown == LINES))
+            continue;
+        struct td_buffer text;
+        td_buffer_init(&text, 1 << 16);
+        td_buffer_printf(&text, "%s: %s", p->name, p->ruling.reason);
+        if (shown++ == 0)
+            putchar('\n');
+        print_wrapped(cli, td_buffer_text(&text), 2);
+        td_buffer_release(&text);
+    }
+    if (diff->summary.errors > shown)
+        printf("and %zu more; -v shows all\n", diff->summary.errors - shown);
+}
+
 /* Tensors without a partner, by name, a few of each side. */
 static void print_unpaired(const struct cli *cli, const struct td_diff *diff)
 {
@@ -183,6 +203,7 @@ bool diff_text(const struct cli *cli, const struct td_diff *diff, td_pair_filter
         diff_chart(cli, diff);
         if (!print_pairs(cli, diff, filter))
             return false;
+        print_errors(cli, diff);
         print_unpaired(cli, diff);
         for (size_t i = 0; i < diff->note_count; i++) {
             putchar('\n');

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+static const char OPENING[] = "post_ln_pre_attn";
+
 static const struct {
     const char *stage, *from[5];
 } block[] = {
@@ -35,19 +37,25 @@ static const char *const *feeders(const char *stage)
     return NULL;
 }
 
+static bool is_known(const char *stage)
+{
+    return feeders(stage) || strcmp(stage, OPENING) == 0;
+}
+
 bool td_feeds(const struct td_item *from, const struct td_item *to)
 {
     if (from->parameter || to->parameter)
         return false;
     if (from->layer < 0 || to->layer < 0)
         return from->order < to->order;
-    const char *const *list = feeders(to->stage);
-    bool opens = strcmp(to->stage, "post_ln_pre_attn") == 0;
-    if (opens) /* the block's input: everything the layer before left behind */
+    if (!is_known(from->stage) && !is_known(to->stage))
+        return from->order < to->order;
+    if (!is_known(from->stage) || !is_known(to->stage))
+        return false; /* a stage of the user's own: nobody knows where in the block it stands */
+    if (strcmp(to->stage, OPENING) == 0) /* the block's input: everything the layer before left behind */
         return from->layer == to->layer - 1 && strcmp(from->stage, "scaling") != 0 &&
                strcmp(from->stage, "sliding") != 0;
-    if (!list || (!feeders(from->stage) && strcmp(from->stage, "post_ln_pre_attn") != 0))
-        return from->order < to->order;
+    const char *const *list = feeders(to->stage);
     bool sums_up = strcmp(to->stage, "pre_mlp") == 0; /* the residual stream comes in beside the attention */
     if (sums_up && from->layer == to->layer - 1)
         return strcmp(from->stage, "post_mlp") == 0;

@@ -6,7 +6,7 @@
 #include "compare/item.h"
 
 /* True when the value of `from` goes into the computation of `to`: directly, or, where stages are not known,
- * because it comes earlier. */
+ * because it comes earlier. A stage of the user's own in a block of known ones feeds none of them. */
 bool td_feeds(const struct td_item *from, const struct td_item *to);
 
 #endif

@@ -83,6 +83,14 @@ static void say_size(struct td_buffer *out, const struct td_pair *p)
         td_buffer_printf(out, "A has %.9g, B has %.9g. ", m->argmax_a, m->argmax_b);
         return;
     }
+    const struct td_worst *worst = p->worst_count ? &p->worst[0] : NULL;
+    if (worst && !(isfinite(worst->a) && isfinite(worst->b))) {
+        td_buffer_puts(out, "Element ");
+        say_index(out, &p->layout->shape, worst->index);
+        td_buffer_printf(out, " is %.6g in A and %.6g in B. ", worst->a, worst->b);
+        if (relative == 0)
+            return;
+    }
     if (isfinite(relative))
         td_buffer_printf(out, "B is off by %.3g %% of A (relative L2)", 100 * relative);
     else
