@@ -30,7 +30,7 @@ class Failed(Exception):
     """A step that did not do its work; the message is its output."""
 
 
-def command(*args, env=None, timeout=1200):
+def command(*args, env=None, timeout=2700):
     """Output of a program that must succeed."""
     try:
         done = subprocess.run([str(a) for a in args], cwd=ROOT, env={**os.environ, **(env or {})}, text=True,
