@@ -115,9 +115,10 @@ static void suspect_nonfinite(struct td_evidence *e, struct td_diagnosis *d)
         char where[160];
         locate_symptom(e, s, where, sizeof where);
         struct td_finding f = {.kind = s->kind, .explained = 1, .complete = true, .confidence = 0.99};
-        snprintf(f.detail, sizeof f.detail, "%llu values are %s in %s and finite in %s%s",
-                 (unsigned long long)(s->here ? s->here : s->there), s->word, s->here ? "B" : "A",
-                 s->here ? "A" : "B", where);
+        unsigned long long count = s->here ? s->here : s->there;
+        snprintf(f.detail, sizeof f.detail, "%llu %s %s in %s and finite in %s%s", count,
+                 count == 1 ? "value is" : "values are", s->word, s->here ? "B" : "A", s->here ? "A" : "B",
+                 where);
         d->list[d->count++] = f;
     }
 }

@@ -156,8 +156,8 @@ KINDS = {
     "two heads": (spoil_heads, "partial", "only head 2, 5 of axis 1 (2 of 8) differ"),
     "coarse": (lambda x: Typed("bfloat16", x).values, "precision", "100.0 % of B's values are bfloat16 numbers stored as float32"),
     "coarse half": (lambda x: x.astype(np.float16), "precision", "100.0 % of B's values are float16 numbers stored as float32"),
-    "nan": (put(np.nan), "nan", "1 values are NaN in B and finite in A"),
-    "infinity": (put(np.inf), "inf", "1 values are infinite in B and finite in A"),
+    "nan": (put(np.nan), "nan", "1 value is NaN in B and finite in A"),
+    "infinity": (put(np.inf), "inf", "1 value is infinite in B and finite in A"),
     "unrelated": (lambda x: rng().standard_normal(x.shape), "unknown", "no simple rule relates the two"),
 }  # fmt: skip
 
