@@ -1,0 +1,49 @@
+/* uploads.h: the data folder: files that came over the network, with a budget.
+ *
+ *     DATA/tdbg.db                  the store
+ *     DATA/uploads/ID/NAME          a finished upload; ID is ours, NAME the client's, cleaned
+ *     DATA/uploads/ID/NAME.part     one that still comes
+ *
+ * An upload exists when the store says so, which it does after the file was synced and renamed. What else
+ * lies in the folder at start was left by a process that died, and is swept away.
+ */
+#ifndef TD_SERVE_UPLOADS_H
+#define TD_SERVE_UPLOADS_H
+
+#include "base/status.h"
+
+struct td_uploads;
+struct td_store;
+struct td_upload; /* one that still comes */
+
+TD_CHECK tdbg_status td_uploads_open(struct td_uploads **out, const char *folder, struct td_store *store,
+                                     uint64_t most_each, uint64_t most_all, struct tdbg_error *error);
+void td_uploads_close(struct td_uploads **uploads);
+
+TD_CHECK tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, const char *name,
+                                     struct tdbg_error *error);
+TD_CHECK tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t size,
+                                     struct tdbg_error *error);
+
+enum { TD_UPLOAD_ID_LENGTH = 16, TD_SHA256_LENGTH = 64 }; /* hexadecimal digits */
+
+/* What a finished upload is; freed as a whole. */
+struct td_uploaded {
+    char id[TD_UPLOAD_ID_LENGTH + 1], sha256[TD_SHA256_LENGTH + 1];
+    uint64_t bytes;
+    char *name, *path;
+};
+
+/* Both end the upload, whatever they return. */
+TD_CHECK tdbg_status td_upload_finish(struct td_upload **upload, struct td_uploaded *out,
+                                      struct tdbg_error *error);
+void td_upload_abandon(struct td_upload **upload);
+
+/* NOTFOUND when there is none of that id. */
+TD_CHECK tdbg_status td_uploads_find(struct td_uploads *uploads, const char *id, struct td_uploaded *out,
+                                     struct tdbg_error *error);
+void td_uploaded_release(struct td_uploaded *uploaded);
+
+TD_CHECK tdbg_status td_uploads_remove(struct td_uploads *uploads, const char *id, struct tdbg_error *error);
+
+#endif

@@ -1,0 +1,35 @@
+/* subject.h: one pair, or one tensor, opened for looking at: both sides in the layout of the comparison.
+ *
+ * Everything a person looks at is asked for here: values, places, pictures. All answers are computed from the
+ * stored values when asked, for just the part asked for; any number of threads may ask.
+ */
+#ifndef TD_SESSION_SUBJECT_H
+#define TD_SESSION_SUBJECT_H
+
+#include "base/pool.h"
+#include "compare/pair.h"
+#include "tensor/operand.h"
+#include "tensor/slice.h"
+
+struct td_subject {
+    struct td_arena arena;
+    const struct td_pair *pair;     /* NULL for a tensor by itself */
+    const struct td_item *items[2]; /* a, b: one may be NULL */
+    bool has[2];
+    struct td_operand side[2]; /* of those it has */
+    struct td_shape shape;     /* of both */
+    int64_t count;
+};
+
+/* One-sided pairs keep the shape they are stored in. MISMATCH where two sides do not line up. */
+TD_CHECK tdbg_status td_subject_of_pair(struct td_subject *out, const struct td_pair *pair,
+                                        struct tdbg_error *error);
+TD_CHECK tdbg_status td_subject_of_tensor(struct td_subject *out, const struct td_tensor *tensor,
+                                          struct tdbg_error *error);
+void td_subject_release(struct td_subject *subject);
+
+/* The elements of a slice of the common shape as doubles; `out` has room for slice->count. */
+TD_CHECK tdbg_status td_subject_values(const struct td_subject *subject, int side,
+                                       const struct td_slice *slice, double *out, struct tdbg_error *error);
+
+#endif
