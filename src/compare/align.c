@@ -10,12 +10,12 @@
 #include <string.h>
 
 /* 512 samples put the correlation of unrelated data within +-0.13 (three sigma), 64 within +-0.38: both far
- * below CONVINCING. The few are for a first look at shapes that agree. */
+ * below TD_CONVINCING. The few are for a first look at shapes that agree. */
 enum { SAMPLES = 512, FIRST_LOOK = 64 };
 
 /* A layout that explains three quarters of the variance is not a coincidence of 512 samples, yet leaves room
  * for a bug on top of it. */
-static const double CONVINCING = 0.866;
+const double TD_CONVINCING = 0.866;
 
 /* Too few elements to tell one order from another by chance. */
 static const int64_t SMALLEST = 32;
@@ -75,19 +75,24 @@ static tdbg_status correlation(const struct td_operand *a, const struct td_opera
     return TDBG_OK;
 }
 
-/* NaN where the layout cannot be made or tells nothing. */
-static double score(const struct td_match *match, const struct td_layout *layout, int samples)
+static double score(const struct td_item *item_a, const struct td_item *item_b,
+                    const struct td_layout *layout, int samples)
 {
     struct td_arena arena;
     struct td_operand a, b;
     double r = NAN;
     td_arena_init(&arena, TD_MAX_METADATA);
-    if (td_operand_make(&a, match->a, &layout->a, &arena, NULL) != TDBG_OK ||
-        td_operand_make(&b, match->b, &layout->b, &arena, NULL) != TDBG_OK ||
+    if (td_operand_make(&a, item_a, &layout->a, &arena, NULL) != TDBG_OK ||
+        td_operand_make(&b, item_b, &layout->b, &arena, NULL) != TDBG_OK ||
         correlation(&a, &b, samples, &r, NULL) != TDBG_OK)
         r = NAN;
     td_arena_release(&arena);
     return r;
+}
+
+double td_layout_fit(const struct td_item *a, const struct td_item *b, const struct td_layout *layout)
+{
+    return score(a, b, layout, SAMPLES);
 }
 
 static bool feasible(const struct td_match *match, const struct td_layout *layout)
@@ -149,7 +154,7 @@ static tdbg_status score_all(const struct align_run *run, const struct td_match 
     if (all->count == 0)
         return TDBG_OK;
     if (all->list[0].as_it_stands) {
-        if (score(match, &all->list[0].layout, FIRST_LOOK) > CONVINCING ||
+        if (score(match->a, match->b, &all->list[0].layout, FIRST_LOOK) > TD_CONVINCING ||
             match->a->parts[0]->count < SMALLEST)
             return TDBG_OK;
         TD_TRY(td_candidates_add_rotary(all, run->heads, NULL));
@@ -160,7 +165,7 @@ static tdbg_status score_all(const struct align_run *run, const struct td_match 
     if (!w->scores)
         return TDBG_NOMEM;
     for (int c = 0; c < all->count; c++)
-        w->scores[c] = score(match, &all->list[c].layout, SAMPLES);
+        w->scores[c] = score(match->a, match->b, &all->list[c].layout, SAMPLES);
     return TDBG_OK;
 }
 
@@ -203,7 +208,7 @@ struct verdict_of_group {
 static bool every_layer_needs(const struct align_run *run, const size_t *members, size_t count, int candidate)
 {
     for (size_t i = 0; i < count; i++)
-        if (evidence(&run->work[members[i]], candidate) < CONVINCING * CONVINCING)
+        if (evidence(&run->work[members[i]], candidate) < TD_CONVINCING * TD_CONVINCING)
             return false;
     return count > 1;
 }
@@ -229,7 +234,7 @@ static struct verdict_of_group vote(const struct align_run *run, const size_t *m
         double total = 0;
         for (size_t i = 0; i < count; i++)
             total += evidence(&run->work[members[i]], c);
-        bool proven = total >= CONVINCING * CONVINCING * (double)count;
+        bool proven = total >= TD_CONVINCING * TD_CONVINCING * (double)count;
         if ((first->candidates.list[c].needs_proof && !proven) ||
             (agree && c > 0 && !every_layer_needs(run, members, count, c)) ||
             !feasible(&run->matches->pairs[members[0]], &first->candidates.list[c].layout))
@@ -252,7 +257,7 @@ static tdbg_status settle(struct td_alignments *out, const struct align_run *run
     alignment->layout = layout;
     int other = -1;
     for (int c = 0; w->scores && c < w->candidates.count; c++)
-        if (c != verdict.best && w->scores[c] > CONVINCING &&
+        if (c != verdict.best && w->scores[c] > TD_CONVINCING &&
             (other < 0 || w->scores[c] > w->scores[other] + MARGIN))
             other = c;
     if (other < 0 || evidence(w, other) < evidence(w, verdict.best) + MARGIN)

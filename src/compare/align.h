@@ -29,4 +29,11 @@ TD_CHECK tdbg_status td_align(struct td_alignments *out, const struct td_matches
                               struct tdbg_error *error);
 void td_alignments_release(struct td_alignments *alignments);
 
+/* How well the values of two items fit in a layout: the correlation of a sample. NaN where the layout cannot
+ * be made or tells nothing. */
+double td_layout_fit(const struct td_item *a, const struct td_item *b, const struct td_layout *layout);
+
+/* A fit that is no coincidence. */
+extern const double TD_CONVINCING;
+
 #endif

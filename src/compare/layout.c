@@ -112,6 +112,31 @@ static tdbg_status slice(struct td_operand *o, const struct td_step *s, struct t
     return TDBG_OK;
 }
 
+/* Each run of neighbours that stay neighbours becomes a part; the parts follow each other in the new order.
+ */
+static tdbg_status reorder(struct td_operand *o, const struct td_step *s, struct td_arena *arena,
+                           struct tdbg_error *error)
+{
+    if (!single(o) || s->axis >= o->shape.ndim || s->to != o->shape.size[s->axis])
+        return td_fail(error, TDBG_MISMATCH, "another order across shards");
+    struct td_tensor *parts = td_arena_array(arena, (size_t)s->to, sizeof *parts);
+    if (!parts)
+        return td_fail_nomem(error);
+    int count = 0;
+    for (int64_t i = 0, run; i < s->to; i += run) {
+        for (run = 1; i + run < s->to && s->order[i + run] == s->order[i] + run;)
+            run++;
+        parts[count] = o->parts[0];
+        advance(&parts[count], s->axis, s->order[i]);
+        parts[count++].shape.size[s->axis] = run;
+    }
+    o->parts = parts;
+    o->part_count = count;
+    o->join = TD_JOIN_CONCAT;
+    o->axis = s->axis;
+    return TDBG_OK;
+}
+
 static void squeeze(struct td_operand *o)
 {
     for (int i = o->shape.ndim - 1; i >= 0; i--) {
@@ -252,6 +277,8 @@ static tdbg_status apply(struct td_operand *o, const struct td_step *s, struct t
         if (o->axis >= s->axis)
             o->axis++;
         return TDBG_OK;
+    case TD_STEP_REORDER:
+        return reorder(o, s, arena, error);
     }
     return TDBG_OK;
 }
@@ -275,11 +302,22 @@ tdbg_status td_operand_make(struct td_operand *out, const struct td_item *item, 
     return TDBG_OK;
 }
 
-static void print_list(char *out, size_t size, const char *word, const struct td_shape *list)
+static void print_list(char *out, size_t size, const char *word, const int64_t *list, int64_t count)
 {
     int used = snprintf(out, size, "%s ", word);
-    for (int i = 0; i < list->ndim && used > 0 && (size_t)used < size; i++)
-        used += snprintf(out + used, size - (size_t)used, "%s%" PRId64, i ? "," : "", list->size[i]);
+    for (int64_t i = 0; i < count && used > 0 && (size_t)used < size; i++)
+        used += snprintf(out + used, size - (size_t)used, "%s%" PRId64, i ? "," : "", list[i]);
+}
+
+/* A long order is told by its beginning. */
+static void print_order(char *out, size_t size, const struct td_step *s)
+{
+    enum { SHOWN = 16 };
+    char word[40];
+    snprintf(word, sizeof word, "reorder axis %d:", s->axis);
+    print_list(out, size, word, s->order, s->to <= SHOWN ? s->to : SHOWN);
+    if (s->to > SHOWN)
+        snprintf(out + strlen(out), size - strlen(out), ",... (%" PRId64 ")", s->to);
 }
 
 void td_step_print(char *out, size_t size, char side, const struct td_step *s)
@@ -302,16 +340,19 @@ void td_step_print(char *out, size_t size, char side, const struct td_step *s)
         snprintf(text, sizeof text, "slice %" PRId64 ":%" PRId64 " of axis %d", s->from, s->to, s->axis);
         break;
     case TD_STEP_SQUEEZE:
-        print_list(text, sizeof text, "squeeze", &s->list);
+        print_list(text, sizeof text, "squeeze", s->list.size, s->list.ndim);
         break;
     case TD_STEP_RESHAPE:
-        print_list(text, sizeof text, "reshape", &s->list);
+        print_list(text, sizeof text, "reshape", s->list.size, s->list.ndim);
         break;
     case TD_STEP_PERMUTE:
-        print_list(text, sizeof text, "permute", &s->list);
+        print_list(text, sizeof text, "permute", s->list.size, s->list.ndim);
         break;
     case TD_STEP_REPEAT:
         snprintf(text, sizeof text, "repeat axis %d x%" PRId64, s->axis, s->to);
+        break;
+    case TD_STEP_REORDER:
+        print_order(text, sizeof text, s);
         break;
     }
     snprintf(out, size, "%c: %s", side, text);

@@ -19,7 +19,8 @@ enum td_step_kind {
     TD_STEP_SQUEEZE, /* every axis of size 1 goes */
     TD_STEP_RESHAPE, /* to `list`, the same elements in the same order */
     TD_STEP_PERMUTE, /* new axis i is old axis list[i] */
-    TD_STEP_REPEAT   /* a new axis of size `to` before `axis`, all its indices alike */
+    TD_STEP_REPEAT,  /* a new axis of size `to` before `axis`, all its indices alike */
+    TD_STEP_REORDER  /* index i of `axis` is what stood at order[i]; there are `to` of them */
 };
 
 struct td_step {
@@ -27,6 +28,7 @@ struct td_step {
     int axis;
     int64_t from, to;
     struct td_shape list;
+    const int64_t *order; /* borrowed from the arena the layout was made in */
 };
 
 enum { TD_MAX_STEPS = 8 };

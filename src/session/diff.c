@@ -13,6 +13,7 @@
 #include "session/judge.h"
 #include "session/match_program.h"
 #include "session/reference.h"
+#include "session/repair.h"
 #include "session/side.h"
 
 #include <inttypes.h>
@@ -219,45 +220,6 @@ static void judge_all(struct diff_run *run)
 /* --- the run as a whole ----------------------------------------------------------------------------------
  */
 
-/* What a tensor feeds, and whether any of it diverged. */
-struct outcome {
-    size_t fed, diverged;
-};
-
-static struct outcome outcome_of(const struct td_diff *diff, const struct td_pair *p)
-{
-    struct outcome o = {0};
-    for (size_t i = 0; i < diff->count; i++) {
-        const struct td_pair *q = &diff->pairs[i];
-        if (q == p || !q->a || !td_pair_measured(q) || q->a->layer < 0 || !td_feeds(p->a, q->a))
-            continue;
-        o.fed++;
-        o.diverged += q->ruling.verdict == TD_DIVERGED;
-    }
-    return o;
-}
-
-/* A divergence that another layout removes, and that nothing downstream takes notice of, is how B stores this
- * tensor. */
-static void repair_stored(struct diff_run *run)
-{
-    for (size_t i = 0; i < run->diff->count; i++) {
-        struct td_pair *p = &run->diff->pairs[i];
-        const struct td_layout *other = run->diff->alignments.list[i].other;
-        if (!td_pair_measured(p) || p->ruling.verdict != TD_DIVERGED || !other)
-            continue;
-        struct outcome o = outcome_of(run->diff, p);
-        if (o.fed == 0 || o.diverged > 0)
-            continue;
-        struct td_pair before = *p;
-        p->layout = other;
-        p->repaired = true;
-        judge_one(run, i, run->pool);
-        if (p->ruling.verdict > TD_WITHIN)
-            *p = before;
-    }
-}
-
 /* The largest error among the diverged tensors that feed this one; 0 when none does. */
 static double error_fed(const struct td_diff *diff, const struct td_pair *p)
 {
@@ -341,9 +303,9 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
                               &run->heads, run->pool, run->job, error));
     TD_TRY(lay_out_pairs(run, error));
     judge_all(run);
-    repair_stored(run);
     if (td_job_cancelled(run->job))
         return td_fail(error, TDBG_CANCELLED, "stopped");
+    TD_TRY(td_repair_stored(diff, &run->judge, &run->heads, run->pool, run->scratch, error));
     find_origins(diff);
     TD_TRY(diagnose_born(run, error));
     for (size_t i = 0; i < diff->count; i++)

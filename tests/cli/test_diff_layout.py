@@ -164,6 +164,53 @@ def test_rotary_order_of_one_layer_is_a_mistake(tdbg, tmp_path):
     assert first["layer"] == 1 and first["diagnosis"][0]["kind"] == "rope", first
 
 
+HEADS = [3, 0, 2, 1]
+
+
+def heads_moved(weight, head):
+    return weight.reshape(len(HEADS), head, -1)[HEADS].reshape(weight.shape).copy()
+
+
+def test_heads_of_every_layer_in_another_order_are_a_convention(tdbg, tmp_path):
+    """The head size is known from the activations; the weights have it merged into their rows."""
+    a = {f"layers.{n}.q.weight.npy": values(256, 40) for n in range(3)} | {"9_query.npy": values(20, 4, 64)}
+    b = {name: heads_moved(x, 64) if "weight" in name else x for name, x in a.items()}
+    answer = compare(tdbg, tmp_path, a, b)
+    assert answer["first_divergence"] is None
+    weights = [p for p in answer["pairs"] if "weight" in p["name"]]
+    back = ",".join(str(HEADS.index(i)) for i in range(4))
+    assert [p["layout"]["steps"][-1] for p in weights] == [f"b: reorder axis 0: {back}"] * 3
+    assert all(p["layout"]["by_value"] and p["layout"]["shape"] == [4, 64, 40] for p in weights)
+
+
+def test_heads_of_one_layer_in_another_order_are_a_mistake(tdbg, tmp_path):
+    a = {f"layers.{n}.q.weight.npy": values(256, 40) for n in range(3)} | {"9_query.npy": values(20, 4, 64)}
+    b = {name: heads_moved(x, 64) if ".1." in name else x for name, x in a.items()}
+    first = compare(tdbg, tmp_path, a, b)["first_divergence"]
+    assert first["layer"] == 1 and first["diagnosis"][0]["kind"] == "permutation", first
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_heads_in_another_order_are_how_they_are_stored_when_what_follows_agrees(tdbg, tmp_path, merged):
+    def stored(x):
+        return x[:, HEADS].reshape(20, -1) if merged else x[:, HEADS]
+
+    a = {f"{n}_{stage}.npy": values(20, 4, 16) for n in range(2) for stage in ("query", "query_final")}
+    b = {name: stored(x) for name, x in a.items()}
+    after = {f"{n}_post_attn.npy": values(20, 64) for n in range(2)}
+    answer = compare(tdbg, tmp_path, a | after, b | after)
+    assert answer["first_divergence"] is None and answer["summary"]["identical"] == 6
+    assert all("b: reorder axis 1" in p["layout"]["steps"][-1] for p in answer["pairs"] if "query" in p["name"])
+
+
+def test_heads_in_another_order_are_a_mistake_when_what_follows_differs(tdbg, tmp_path):
+    a = {f"{n}_{stage}.npy": values(20, 4, 16) for n in range(2) for stage in ("query", "query_final")}
+    b = {name: x[:, HEADS] for name, x in a.items()}
+    after = [{f"{n}_post_attn.npy": values(20, 64) for n in range(2)} for _ in "ab"]
+    first = compare(tdbg, tmp_path, a | after[0], b | after[1])["first_divergence"]
+    assert first["name"] == "0_query.npy" and first["diagnosis"][0]["kind"] == "permutation"
+
+
 def test_scalar_against_one_element(tdbg, tmp_path):
     pair = only(compare(tdbg, tmp_path, {"0_scaling.npy": np.float64(0.125)},
                         {"0_scaling.npy": np.array([[0.125]], np.float32)}))
