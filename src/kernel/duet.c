@@ -1,7 +1,6 @@
 /* duet.c: see duet.h. */
 #include "kernel/duet.h"
 
-#include "kernel/compare.h"
 #include "kernel/convert.h"
 #include "kernel/element.h"
 
@@ -21,13 +20,19 @@ static const struct td_tensor *only_part(const struct td_operand *o)
 
 static tdbg_status voice_init(struct td_voice *v, const struct td_operand *o, struct tdbg_error *error)
 {
-    *v = (struct td_voice){.operand = o, .dtype = TD_F64};
+    *v = (struct td_voice){.dtype = TD_F64};
     const struct td_tensor *part = only_part(o);
     if (!part)
-        return TDBG_OK;
+        return td_access_init(&v->access, o, error);
     TD_TRY(td_loader_init(&v->loader, part, error));
     v->dtype = v->loader.dtype;
     return TDBG_OK;
+}
+
+static void voice_release(struct td_voice *v)
+{
+    td_loader_release(&v->loader);
+    td_access_release(&v->access);
 }
 
 static bool is_complex(const struct td_voice *v)
@@ -53,7 +58,7 @@ tdbg_status td_duet_init(struct td_duet *duet, const struct td_operand *a, const
     TD_TRY(voice_init(&duet->a, a, error));
     tdbg_status status = voice_init(&duet->b, b, error);
     if (status != TDBG_OK) {
-        td_loader_release(&duet->a.loader);
+        voice_release(&duet->a);
         return status;
     }
     if (is_complex(&duet->a) || is_complex(&duet->b))
@@ -65,8 +70,8 @@ tdbg_status td_duet_init(struct td_duet *duet, const struct td_operand *a, const
 
 void td_duet_release(struct td_duet *duet)
 {
-    td_loader_release(&duet->a.loader);
-    td_loader_release(&duet->b.loader);
+    voice_release(&duet->a);
+    voice_release(&duet->b);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------- */
@@ -103,7 +108,7 @@ static tdbg_status read_piece(const struct td_voice *v, int64_t start, int64_t c
         if (v->loader.tensor)
             TD_TRY(td_loader_read(&v->loader, start, count, space->raw, error));
         else
-            TD_TRY(td_operand_load(v->operand, start, count, space->raw, error));
+            TD_TRY(td_access_run(&v->access, start, count, space->raw, error));
         elements = space->raw;
     }
     if (v->dtype == dtype) {

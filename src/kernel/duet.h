@@ -10,14 +10,14 @@
 
 #include "base/job.h"
 #include "base/pool.h"
-#include "kernel/load.h"
+#include "kernel/access.h"
 #include "kernel/tier.h"
 #include "tensor/operand.h"
 
 /* One side. */
 struct td_voice {
-    const struct td_operand *operand;
-    struct td_loader loader; /* of the only part; `tensor` NULL when there are several */
+    struct td_loader loader; /* of the only part; `tensor` NULL when there are several … */
+    struct td_access access; /* … which are read through this */
     enum td_dtype dtype;     /* as blocks come: TD_F64, TD_C128, or the loader's type */
 };
 

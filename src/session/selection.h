@@ -6,8 +6,7 @@
 #ifndef TD_SESSION_SELECTION_H
 #define TD_SESSION_SELECTION_H
 
-#include "kernel/load.h"
-#include "tensor/slice.h"
+#include "kernel/pick.h"
 #include "tensor/tensor.h"
 
 /* Points into itself: it must not be moved. */
@@ -17,11 +16,7 @@ struct td_selection {
     bool whole;            /* `part` is what was selected; else it is the tensor to pick from */
     struct td_tensor part; /* what the loader reads */
     struct td_loader loader;
-
-    /* How to pick: every index of the first `outer` axes begins a run of `run` elements, the first of them
-     * `start` into what the index names, `step` apart. */
-    int outer;
-    int64_t run, start, step;
+    struct td_pick pick; /* how to pick from it */
 };
 
 /* `text` is the slice without brackets, "" for everything. */

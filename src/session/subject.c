@@ -1,0 +1,129 @@
+/* subject.c: see subject.h.
+ *
+ * A side is made ready twice, for the layout of the comparison and for its own shape: both are views of the
+ * same bytes and cost next to nothing, but for sparse tensors, whose index table is looked through.
+ */
+#include "session/subject.h"
+
+#include "session/input.h"
+
+/* Descriptors of shards; a tensor summed over an axis of a million ranks is no honest one. */
+enum { ARENA_LIMIT = 64 << 20 };
+
+static tdbg_status aspect_init(struct td_aspect *aspect, const struct td_item *item,
+                               const struct td_steps *steps, struct td_arena *arena, struct tdbg_error *error)
+{
+    TD_TRY(td_operand_make(&aspect->operand, item, steps, arena, error));
+    return td_access_init(&aspect->access, &aspect->operand, error);
+}
+
+/* How the shards of an item become one tensor: the first step of its layout, where it has one. */
+static struct td_steps join_steps(const struct td_item *item, const struct td_steps *layout)
+{
+    struct td_steps steps = {0};
+    if (item->part_count == 1)
+        return steps;
+    steps.count = 1;
+    steps.step[0] = layout ? layout->step[0] : (struct td_step){.kind = TD_STEP_FIRST};
+    return steps;
+}
+
+static tdbg_status side_init(struct td_subject *s, int side, const struct td_item *item,
+                             const struct td_steps *layout, struct tdbg_error *error)
+{
+    struct td_steps own = join_steps(item, layout);
+    TD_TRY(aspect_init(&s->own[side], item, &own, &s->arena, error));
+    TD_TRY(aspect_init(&s->side[side], item, layout ? layout : &own, &s->arena, error));
+    s->items[side] = item;
+    s->has[side] = true;
+    s->shape = s->side[side].operand.shape;
+    s->count = s->side[side].operand.count;
+    return TDBG_OK;
+}
+
+static tdbg_status sides_init(struct td_subject *s, const struct td_pair *pair, struct tdbg_error *error)
+{
+    bool both = pair->a && pair->b;
+    if (both && !pair->layout)
+        return td_fail(error, TDBG_MISMATCH, "the two sides do not line up: %s", pair->ruling.reason);
+    if (pair->a)
+        TD_TRY(side_init(s, 0, pair->a, both ? &pair->layout->a : NULL, error));
+    if (pair->b)
+        TD_TRY(side_init(s, 1, pair->b, both ? &pair->layout->b : NULL, error));
+    return TDBG_OK;
+}
+
+tdbg_status td_subject_of_pair(struct td_subject *out, const struct td_pair *pair, struct tdbg_error *error)
+{
+    *out = (struct td_subject){.pair = pair};
+    td_arena_init(&out->arena, ARENA_LIMIT);
+    tdbg_status status = sides_init(out, pair, error);
+    if (status != TDBG_OK)
+        td_subject_release(out);
+    return status;
+}
+
+tdbg_status td_subject_of_tensor(struct td_subject *out, const struct td_tensor *tensor,
+                                 struct tdbg_error *error)
+{
+    *out = (struct td_subject){.tensor = tensor};
+    td_arena_init(&out->arena, ARENA_LIMIT);
+    struct td_item *item = td_arena_alloc(&out->arena, sizeof *item);
+    const struct td_tensor **parts = td_arena_alloc(&out->arena, sizeof(const struct td_tensor *));
+    tdbg_status status = TDBG_OK;
+    if (item && parts) {
+        parts[0] = tensor;
+        *item = (struct td_item){.name = tensor->name, .part_count = 1, .parts = parts};
+        status = side_init(out, 0, item, NULL, error);
+    } else {
+        status = td_fail_nomem(error);
+    }
+    if (status != TDBG_OK)
+        td_subject_release(out);
+    return status;
+}
+
+void td_subject_release(struct td_subject *subject)
+{
+    for (int i = 0; i < 2; i++) {
+        td_access_release(&subject->side[i].access);
+        td_access_release(&subject->own[i].access);
+    }
+    td_arena_release(&subject->arena);
+    *subject = (struct td_subject){0};
+}
+
+static tdbg_status verify_side(const struct td_subject *subject, int side, struct tdbg_error *error)
+{
+    const struct td_item *item = subject->items[side];
+    for (int p = 0; item && p < item->part_count; p++)
+        TD_TRY(td_input_verify(item->parts[p], error));
+    return TDBG_OK;
+}
+
+tdbg_status td_subject_verify(const struct td_subject *subject, struct tdbg_error *error)
+{
+    TD_TRY(verify_side(subject, 0, error));
+    return verify_side(subject, 1, error);
+}
+
+static tdbg_status values_of(const struct td_subject *subject, const struct td_aspect *aspects, int side,
+                             const struct td_slice *slice, double *out, struct tdbg_error *error)
+{
+    if (!subject->has[side])
+        return td_fail(error, TDBG_MISUSE, "this pair has no side %c", 'a' + side);
+    TD_TRY(td_access_slice(&aspects[side].access, slice, out, error));
+    return verify_side(subject, side, error);
+}
+
+tdbg_status td_subject_values(const struct td_subject *subject, int side, const struct td_slice *slice,
+                              double *out, struct tdbg_error *error)
+{
+    return values_of(subject, subject->side, side, slice, out, error);
+}
+
+tdbg_status td_subject_own_values(const struct td_subject *subject, int side, const struct td_slice *slice,
+                                  double *out, struct tdbg_error *error)
+{
+    return values_of(subject, subject->own, side, slice, out, error);
+}
