@@ -11,8 +11,11 @@ build=(make gcc libc6-dev meson ninja-build pkg-config
     libarchive-dev libisal-dev liblzma-dev zlib1g-dev libjansson-dev
     libprotobuf-c-dev protobuf-c-compiler libonnx-dev libpcre2-dev)
 test=(clang clang-format llvm libclang-rt-14-dev libcmocka-dev binutils isal xz-utils zstd bzip2
-    python3 python3-pytest python3-numpy python3-torch python3-onnx)
+    python3 python3-pytest python3-numpy python3-torch python3-onnx chromium)
 conformance=(python3 python3-venv)
+# Commands that make the page of `tdbg serve`. They often come from elsewhere than Debian, and its packages may
+# conflict with those; a build without them lacks the page and nothing else.
+declare -A page=([node]=nodejs [npm]=npm)
 
 wanted=()
 for group in "$@"; do
@@ -35,22 +38,36 @@ missing=()
 for package in "${wanted[@]}"; do
     grep -qxF "$package" <<<"$present" || missing+=("$package")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+optional=()
+for command in "${!page[@]}"; do
+    [[ " $* " != *" build "* ]] || command -v "$command" >/dev/null || optional+=("${page[$command]}")
+done
+[ $((${#missing[@]} + ${#optional[@]})) -eq 0 ] && exit 0
 
-install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}")
+install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends)
 if [ "$(id -u)" -eq 0 ]; then
     sudo=()
 elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     sudo=(sudo -n)
+elif [ ${#missing[@]} -eq 0 ]; then
+    echo "deps.sh: without ${optional[*]} tdbg serve has no page" >&2
+    exit 0
 else
     echo "tdbg needs packages that are not installed, and cannot install them. Run:" >&2
-    echo "    sudo apt-get install ${missing[*]}" >&2
+    echo "    sudo apt-get install ${missing[*]} ${optional[*]}" >&2
     exit 1
 fi
-echo "installing ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { "${sudo[@]}" "${install[@]}" || { "${sudo[@]}" apt-get update -q && "${sudo[@]}" "${install[@]}"; }; } >"$log" 2>&1; then
+
+install_all() {
+    [ $# -eq 0 ] && return
+    echo "installing $*"
+    { "${sudo[@]}" "${install[@]}" "$@" ||
+        { "${sudo[@]}" apt-get update -q && "${sudo[@]}" "${install[@]}" "$@"; }; } >"$log" 2>&1
+}
+if ! install_all "${missing[@]}"; then
     tail -20 "$log" >&2
     exit 1
 fi
+install_all "${optional[@]}" || echo "deps.sh: ${optional[*]} cannot be installed: tdbg serve has no page" >&2

@@ -34,7 +34,7 @@ def known_targets():
 def build(targets):
     if not (BUILD / "build.ninja").exists():
         subprocess.run(
-            ["meson", "setup", BUILD, "-Dfuzz=true", "-Dtests=disabled", "-Db_sanitize=address,undefined",
+            ["meson", "setup", BUILD, "-Dfuzz=true", "-Dtests=disabled", "-Dweb=disabled", "-Db_sanitize=address,undefined",
              "-Db_lundef=false"],
             env={**os.environ, "CC": "clang"}, stdout=subprocess.DEVNULL, check=True, cwd=ROOT)
     done = subprocess.run(["ninja", "-C", BUILD, "--quiet", *(f"tests/fuzz/fuzz_{t}" for t in targets)],

@@ -106,7 +106,7 @@ def leak_options(folder):
 
 def sanitized_tests(folder, sanitizers, *select, env=None):
     # Shared libraries leave the sanitizer's symbols to the program, hence b_lundef=false.
-    build(folder, "clang", f"-Db_sanitize={sanitizers}", "-Db_lundef=false", "-Dwerror=true")
+    build(folder, "clang", f"-Db_sanitize={sanitizers}", "-Db_lundef=false", "-Dwerror=true", "-Dweb=disabled")
     env = {**(env or {}), **leak_options(folder), "TDBG_TEST_PATIENCE": str(PATIENCE)}
     return total((1, 0), meson_tests(folder, PATIENCE, env),
                  pytest(folder, "tests/cli", "-m", "not native", *select, env=env))
@@ -122,7 +122,7 @@ def part_gcc():
 
 def part_clang():
     """clang, warnings are errors: unit and kernel tests"""
-    return total((1, 0), meson_tests(build("build-clang", "clang", "-Dwerror=true")))
+    return total((1, 0), meson_tests(build("build-clang", "clang", "-Dwerror=true", "-Dweb=disabled")))
 
 
 def part_lint():

@@ -1,0 +1,69 @@
+// Numbers, shapes, sizes and names as text. One way to write each, everywhere on the page.
+import type { Num, Pair } from "./model";
+
+export function number(x: Num | null | undefined): number {
+  if (x === "inf") return Infinity;
+  if (x === "-inf") return -Infinity;
+  return typeof x === "number" ? x : NaN;
+}
+
+/** Three or four digits that matter. */
+export function short(x: Num | null | undefined, digits = 3): string {
+  if (x === null || x === undefined) return "";
+  const v = number(x);
+  if (!Number.isFinite(v)) return Number.isNaN(v) ? "nan" : v > 0 ? "inf" : "-inf";
+  if (v === 0) return "0";
+  const size = Math.abs(v);
+  if (size >= 1e-3 && size < 1e5) return String(Number(v.toPrecision(digits)));
+  return v.toExponential(digits - 1).replace("e+", "e");
+}
+
+/** Every digit there is, for tooltips. */
+export const exact = (x: Num | null | undefined) => (x === null || x === undefined ? "" : String(x));
+
+const grouped = new Intl.NumberFormat("en-US");
+export const count = (n: number) => grouped.format(n);
+
+export const plural = (n: number, one: string, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
+
+export const shape = (dimensions: readonly number[]) => `[${dimensions.join(", ")}]`;
+
+export function bytes(n: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let at = 0;
+  while (n >= 1000 && at < units.length - 1) {
+    n /= 1000;
+    at++;
+  }
+  return `${at === 0 ? n : n.toPrecision(3)} ${units[at]}`;
+}
+
+export const percent = (share: number) => `${Math.round(share * 100)} %`;
+
+/** Cosine near 1 says nothing in three digits: what is missing from 1 does. */
+export function similarity(x: Num): string {
+  const v = number(x);
+  if (!Number.isFinite(v)) return short(x);
+  const missing = 1 - v;
+  return missing > 0 && missing < 1e-3 ? `1 − ${short(missing, 2)}` : short(v, 4);
+}
+
+/** The place of a pair as people say it. */
+export const placeOf = (pair: Pick<Pair, "layer" | "stage" | "name">) =>
+  pair.layer === null ? pair.name : `layer ${pair.layer}, ${pair.stage}`;
+
+/** Keeps both ends of a name: the end tells tensors apart, the beginning says where they are from. */
+export function middle(text: string, most: number): string {
+  if (text.length <= most || most < 5) return text;
+  const tail = Math.ceil((most - 1) * 0.6);
+  return text.slice(0, most - 1 - tail) + "…" + text.slice(text.length - tail);
+}
+
+/** Seconds since 1970 as "3 min ago", or the day. */
+export function ago(seconds: number, now = Date.now() / 1000): string {
+  const passed = Math.max(0, now - seconds);
+  if (passed < 60) return "just now";
+  if (passed < 3600) return `${Math.floor(passed / 60)} min ago`;
+  if (passed < 86400) return `${Math.floor(passed / 3600)} h ago`;
+  return new Date(seconds * 1000).toISOString().slice(0, 10);
+}

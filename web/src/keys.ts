@@ -1,0 +1,50 @@
+// The keyboard. A view registers what its keys do while it is on screen; the help overlay reads the same tables.
+import { useEffect, useRef } from "preact/hooks";
+
+export interface Binding {
+  /** As KeyboardEvent.key has it, with "Alt+" in front where Alt is held. */
+  keys: string[];
+  does: string;
+  run: () => void;
+}
+
+/** Views in the order they came; the last one is on top. */
+const layers: { title: string; table: Binding[] }[] = [];
+
+const isTyping = (target: EventTarget | null) =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
+  !(target instanceof HTMLInputElement && /^(range|checkbox|radio|button)$/.test(target.type));
+
+/** Enter and Space belong to the button or link that has the focus. */
+const isControl = (target: EventTarget | null) => target instanceof Element && target.closest("button, a, summary") !== null;
+
+const nameOf = (event: KeyboardEvent) => (event.altKey ? "Alt+" : "") + event.key;
+
+export function startKeys(): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
+    if (isTyping(event.target) && event.key !== "Escape") return;
+    if ((event.key === "Enter" || event.key === " ") && isControl(event.target)) return;
+    const name = nameOf(event);
+    const found = layers.flatMap((layer) => layer.table).findLast((binding) => binding.keys.includes(name));
+    if (!found) return;
+    event.preventDefault();
+    found.run();
+  });
+}
+
+/** Registers keys while the component lives, under a title for the help. */
+export function useKeys(title: string, table: Binding[]): void {
+  const layer = useRef({ title, table });
+  layer.current.table = table;
+  useEffect(() => {
+    const mine = layer.current;
+    layers.push(mine);
+    return () => {
+      layers.splice(layers.indexOf(mine), 1);
+    };
+  }, []);
+}
+
+/** What there is now, for the help. */
+export const keyTables = (): readonly { title: string; table: readonly Binding[] }[] => layers;

@@ -1,0 +1,32 @@
+// A modal dialog on the browser's own <dialog>: focus stays inside, Escape closes, the rest of the page is inert.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+interface Props {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  wide?: boolean;
+}
+
+export function Dialog({ title, onClose, children, wide }: Props) {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = box.current!;
+    dialog.showModal();
+    return () => dialog.close();
+  }, []);
+  return (
+    <dialog ref={box} class={wide ? "dialog wide" : "dialog"} aria-label={title} onCancel={onClose}
+      onClick={(event) => event.target === box.current && onClose()}
+      onKeyDown={(event) => event.stopPropagation()}>
+      <div class="dialog-body">
+        <header class="dialog-head">
+          <h2>{title}</h2>
+          <button type="button" class="plain" onClick={onClose} aria-label="Close">×</button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,34 @@
+// The frame: which view the address asks for, and what is on every view (help, notices).
+import { place } from "../router";
+import { Help } from "../ui/Help";
+import { Notices } from "../ui/Notices";
+import { ComparisonView } from "./comparison/ComparisonView";
+import { StartView } from "./start/StartView";
+
+function Nowhere() {
+  return (
+    <main class="message-page">
+      <h1>No such page</h1>
+      <p>
+        <a href="/">To the start</a>
+      </p>
+    </main>
+  );
+}
+
+function View() {
+  const at = place.value;
+  if (at.view === "start") return <StartView />;
+  if (at.view === "comparison") return <ComparisonView key={at.id} id={at.id} pair={at.pair} />;
+  return <Nowhere />;
+}
+
+export function App() {
+  return (
+    <>
+      <View />
+      <Help />
+      <Notices />
+    </>
+  );
+}
