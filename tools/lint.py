@@ -167,10 +167,10 @@ def exported(library):
 
 def globals_of(build):
     """Variables that can change: data and zeroed data, but not constant tables that only need relocation."""
-    archive = build / "libtdbgcore.a"
-    if not archive.exists():
+    archives = [build / name for name in ("libtdbgcore.a", "libtdbgserver.a") if (build / name).exists()]
+    if not archives:
         return
-    done = subprocess.run(["objdump", "-t", archive], capture_output=True, text=True, check=True)
+    done = subprocess.run(["objdump", "-t", *archives], capture_output=True, text=True, check=True)
     unit = ""
     for line in done.stdout.splitlines():
         if ":     file format" in line:

@@ -1,8 +1,8 @@
 /* desk.h: the comparisons of a server: those under way, those that lie open, those that wait in the store.
  *
- *     queued -> running -> done | failed | cancelled          (all but `running` and `queued` survive a
- * restart; ^                 |                          what was under way is queued again)
- *                 +--- settings ----+
+ *     queued -> running -> done | failed | cancelled        what was queued or running when the server
+ *        ^                          |                       stopped is queued again at the next start
+ *        +-------- settings --------+
  *
  * Work runs on a thread of its own, one comparison at a time with all cores. A finished comparison is written
  * to the store, result and all, before anybody is told. It stays open (inputs mapped) while it is among the
@@ -26,17 +26,17 @@ TD_CHECK tdbg_status td_desk_open(struct td_desk **out, struct td_store *store, 
 void td_desk_close(struct td_desk **desk);
 
 /* What to compare. Strings are copied. */
-struct td_source {
+struct td_order_side {
     const char *name;   /* as people see it */
     const char *path;   /* PATH, PATH:NAME or PATH:NAME[slice] */
     const char *upload; /* its id; NULL: a path of the user's, never copied and never removed */
 };
 
 struct td_order {
-    const char *title;     /* NULL: made from the names */
-    struct td_source a, b; /* b.path NULL: explore a */
-    const char *settings;  /* JSON object, as in docs/api.md; NULL: none */
-    const char *session;   /* the browser that asked; "" none */
+    const char *title;         /* NULL: made from the names */
+    struct td_order_side a, b; /* b.path NULL: explore a */
+    const char *settings;      /* JSON object, as in docs/api.md; NULL: none */
+    const char *session;       /* the browser that asked; "" none */
 };
 
 enum { TD_ID_LENGTH = 16 }; /* hexadecimal digits */

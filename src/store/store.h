@@ -17,7 +17,7 @@ void td_store_close(struct td_store **store);
 
 /* --- uploads -------------------------------------------------------------------------------------------- */
 
-/* Borrowed by a visitor for the time of the call. */
+/* Borrowed by a visitor for the time of the call. A visitor must not ask the store: it is locked. */
 struct td_upload_row {
     const char *id, *name, *sha256;
     uint64_t bytes;
