@@ -255,31 +255,53 @@ static tdbg_status profile(struct diff_run *run, struct td_pair *p, struct tdbg_
     return td_profile(&a, &b, run->pool, run->job, &run->diff->arena, &p->profile, error);
 }
 
+/* The divergences worth a diagnosis. */
+struct patients {
+    struct diff_run *run;
+    int count;
+    struct td_pair *list[MAX_DIAGNOSES];
+    tdbg_status status[MAX_DIAGNOSES];
+    struct tdbg_error error[MAX_DIAGNOSES];
+};
+
+static void diagnose_one(void *context, uint64_t i)
+{
+    struct patients *patients = context;
+    const struct diff_run *run = patients->run;
+    const struct td_diff *diff = run->diff;
+    struct td_pair *p = patients->list[i];
+    struct td_case c = {.item_a = p->a,
+                        .item_b = p->b,
+                        .layout = p->layout,
+                        .other = diff->alignments.list[p - diff->pairs].other,
+                        .metrics = &p->metrics,
+                        .floor = p->ruling.noise,
+                        .a = &diff->side_a,
+                        .heads = &run->heads,
+                        .tokens = run->tokens};
+    patients->status[i] = td_job_cancelled(run->job) ? td_fail(&patients->error[i], TDBG_CANCELLED, "stopped")
+                                                     : td_diagnose(&c, p->diagnosis, &patients->error[i]);
+}
+
+/* Side by side: each is a long piece of work for one thread. */
 static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
 {
     struct td_diff *diff = run->diff;
-    int done = 0;
-    for (size_t i = 0; i < diff->count && done < MAX_DIAGNOSES; i++) {
+    struct patients patients = {.run = run};
+    for (size_t i = 0; i < diff->count && patients.count < MAX_DIAGNOSES; i++) {
         struct td_pair *p = &diff->pairs[i];
         if (p->ruling.verdict != TD_DIVERGED || (p->origin != TD_BORN && p != diff->first))
             continue;
-        if (td_job_cancelled(run->job))
-            return td_fail(error, TDBG_CANCELLED, "stopped");
         p->diagnosis = td_arena_alloc(&diff->arena, sizeof *p->diagnosis);
         if (!p->diagnosis)
             return td_fail_nomem(error);
-        struct td_case c = {.item_a = p->a,
-                            .item_b = p->b,
-                            .layout = p->layout,
-                            .other = run->diff->alignments.list[i].other,
-                            .metrics = &p->metrics,
-                            .floor = p->ruling.noise,
-                            .a = &diff->side_a,
-                            .heads = &run->heads,
-                            .tokens = run->tokens};
-        TD_TRY(td_diagnose(&c, p->diagnosis, error));
-        TD_TRY(profile(run, p, error));
-        done++;
+        patients.list[patients.count++] = p;
+    }
+    td_pool_run(run->pool, (uint64_t)patients.count, diagnose_one, &patients);
+    for (int i = 0; i < patients.count; i++) {
+        if (patients.status[i] != TDBG_OK)
+            return td_fail(error, patients.status[i], "%s", patients.error[i].message);
+        TD_TRY(profile(run, patients.list[i], error));
     }
     return TDBG_OK;
 }
