@@ -9,7 +9,8 @@ set -euo pipefail
 
 build=(make gcc libc6-dev meson ninja-build pkg-config
     libarchive-dev libisal-dev liblzma-dev zlib1g-dev libjansson-dev
-    libprotobuf-c-dev protobuf-c-compiler libonnx-dev libpcre2-dev libsqlite3-dev)
+    libprotobuf-c-dev protobuf-c-compiler libonnx-dev libpcre2-dev
+    libsqlite3-dev libmicrohttpd-dev nettle-dev)
 test=(clang clang-format llvm libclang-rt-14-dev libcmocka-dev binutils isal xz-utils zstd bzip2
     python3 python3-pytest python3-numpy python3-torch python3-onnx chromium)
 conformance=(python3 python3-venv)

@@ -21,7 +21,8 @@ LEVELS = {
     "compare": 3, "analyse": 3, "graph": 3, "record": 3,
     "session": 4,
     "store": 5, "report": 5,
-    "serve": 6, "cli": 6,
+    "serve": 6,
+    "cli": 7,
 }
 # Folders with a face of their own, where printing is the job.
 PROGRAMS = {"cli"}

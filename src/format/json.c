@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How deep the text nests, and an upper bound of the values in it. Need not be valid JSON: where it is not,
- * jansson stops before the place where this scan and its own reading part. */
-static tdbg_status measure(const char *what, const char *text, size_t size, uint64_t offset,
-                           struct tdbg_error *error)
+/* The text need not be valid JSON: where it is not, jansson stops before the place where this scan and its
+ * own reading part. */
+tdbg_status td_json_measure(const char *what, const char *text, size_t size, uint64_t offset,
+                            uint64_t most_values, struct tdbg_error *error)
 {
     uint64_t values = 1;
     int depth = 0;
@@ -34,9 +34,9 @@ static tdbg_status measure(const char *what, const char *text, size_t size, uint
             depth--;
         if (depth > TD_MAX_DEPTH)
             return td_fail_at(error, TDBG_LIMIT, offset + i, "%s nests deeper than %d", what, TD_MAX_DEPTH);
-        if (values > TD_MAX_JSON_VALUES)
+        if (values > most_values)
             return td_fail_at(error, TDBG_LIMIT, offset + i, "%s holds more than %" PRIu64 " values", what,
-                              TD_MAX_JSON_VALUES);
+                              most_values);
     }
     return TDBG_OK;
 }
@@ -50,7 +50,7 @@ tdbg_status td_json_parse_object(json_t **out, const char *what, const uint8_t *
         return td_fail_nomem(error);
     memcpy(copy, text, size);
 
-    tdbg_status status = measure(what, copy, size, offset, error);
+    tdbg_status status = td_json_measure(what, copy, size, offset, TD_MAX_JSON_VALUES, error);
     json_t *root = NULL;
     if (status == TDBG_OK) {
         json_error_t trouble;

@@ -11,6 +11,10 @@
 
 #include <jansson.h>
 
+/* LIMIT when the text nests deeper than TD_MAX_DEPTH or may hold more values than `most_values`. */
+TD_CHECK tdbg_status td_json_measure(const char *what, const char *text, size_t size, uint64_t offset,
+                                     uint64_t most_values, struct tdbg_error *error);
+
 /* Parses an object; `offset` is where `text` lies in its file, for messages; `what` names it ("header").
  * The caller releases with json_decref. */
 TD_CHECK tdbg_status td_json_parse_object(json_t **out, const char *what, const uint8_t *text, size_t size,

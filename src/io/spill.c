@@ -61,8 +61,7 @@ static int open_nameless(const char *folder)
     return fd;
 }
 
-/* Opens a nameless file and says in which folder. */
-static tdbg_status open_somewhere(int *out, char *folder, size_t room, struct tdbg_error *error)
+tdbg_status td_spill_nameless(int *out, char *folder, size_t room, struct tdbg_error *error)
 {
     const char *candidates[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
     char failure[300] = "";
@@ -123,7 +122,7 @@ static tdbg_status make_segment(struct td_spill_segment **out, size_t size, stru
 {
     char folder[256];
     int fd;
-    TD_TRY(open_somewhere(&fd, folder, sizeof folder, error));
+    TD_TRY(td_spill_nameless(&fd, folder, sizeof folder, error));
     tdbg_status status = TDBG_OK;
     struct td_spill_segment *segment = NULL;
     if (reserve(fd, size) != 0) {
@@ -175,7 +174,7 @@ tdbg_status td_spill_stream_open(struct td_spill_stream *stream, struct td_spill
                                  struct tdbg_error *error)
 {
     *stream = (struct td_spill_stream){.spill = spill, .fd = -1};
-    return open_somewhere(&stream->fd, stream->folder, sizeof stream->folder, error);
+    return td_spill_nameless(&stream->fd, stream->folder, sizeof stream->folder, error);
 }
 
 static bool all_zero(const uint8_t *data, size_t size)

@@ -64,4 +64,7 @@ TD_CHECK tdbg_status td_spill_stream_map(struct td_spill_stream *stream, const u
 /* Throws away what was written, unless it was mapped. */
 void td_spill_stream_close(struct td_spill_stream *stream);
 
+/* A file without a name, open for reading and writing, and in which folder it is. */
+TD_CHECK tdbg_status td_spill_nameless(int *out, char *folder, size_t room, struct tdbg_error *error);
+
 #endif

@@ -58,6 +58,10 @@ struct td_route {
 extern const struct td_route td_routes_comparisons[], td_routes_inputs[], td_routes_looks[],
     td_routes_original[];
 
+/* For a route that seldom waits: true when it may wait here. False: it must return at once, without an
+ * answer, and is run again from the start on a thread of its own. */
+bool td_may_wait(struct td_exchange *x);
+
 /* A parameter of the query, decoded; NULL when it is not there. */
 const char *td_query(const struct td_exchange *x, const char *name);
 

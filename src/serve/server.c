@@ -1,0 +1,275 @@
+/* server.c: see server.h. The daemon, and the life of a request in it.
+ *
+ * The HTTP library calls on_target with the first line, on_request for the headers, for each piece of the
+ * body and at its end, and on_end whatever happened. Between the two last steps a request may be away: its
+ * connection is suspended, and nobody but the thread it runs on touches it.
+ */
+#include "serve/server.h"
+
+#include "serve/request.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A connection: 64 KiB hold the headers and one piece of a body. Half a minute of silence ends it. */
+enum {
+    MOST_CONNECTIONS = 1024,
+    CONNECTION_MEMORY = 64 << 10,
+    MEMORY_STEP = 16 << 10,
+    SILENCE_SECONDS = 30,
+    BACKLOG = 1024,
+    LEAST_THREADS = 4
+};
+
+/* --- The life of a request ------------------------------------------------------------------------------ */
+
+static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
+{
+    struct td_server *server = context;
+    struct td_request *r = td_request_new(target);
+    if (r) {
+        r->connection = connection;
+        r->exchange.server = server;
+        r->exchange.desk = server->options.desk;
+    }
+    return r;
+}
+
+static void on_end(void *context, struct MHD_Connection *connection, void **slot,
+                   enum MHD_RequestTerminationCode code)
+{
+    struct td_server *server = context;
+    struct td_request *r = *slot;
+    (void)connection;
+    (void)code;
+    if (r)
+        atomic_fetch_sub(&server->held, r->intake.held);
+    td_request_free(r);
+    *slot = NULL;
+}
+
+static void run_away(void *context)
+{
+    struct td_request *r = context;
+    r->may_wait = true;
+    if (!r->producer.write)
+        r->route->run(&r->exchange);
+    if (r->producer.write)
+        td_answer_produce(r);
+    MHD_resume_connection(r->connection); /* from here on the request is the library's again */
+}
+
+static enum MHD_Result run(struct td_request *r)
+{
+    r->stage = TD_STAGE_ANSWER;
+    if (!r->response)
+        r->route->run(&r->exchange);
+    if (r->response)
+        return td_answer_deliver(r);
+    if (!r->wants_wait && !r->producer.write)
+        return MHD_NO; /* there was no memory for an answer */
+    MHD_suspend_connection(r->connection);
+    if (!td_waiting_start(&r->exchange.server->waiting, run_away, r)) {
+        td_answer_error(&r->exchange, 503, "too many requests at once");
+        MHD_resume_connection(r->connection);
+    }
+    return MHD_YES;
+}
+
+bool td_may_wait(struct td_exchange *x)
+{
+    struct td_request *r = x->transport;
+    r->wants_wait = true;
+    return r->may_wait;
+}
+
+static enum MHD_Result begin(struct td_request *r, const char *method)
+{
+    r->exchange.method = method;
+    r->exchange.session = r->session;
+    r->stage = TD_STAGE_BODY;
+    if (r->bad_target)
+        td_answer_error(&r->exchange, r->bad_target, "%s",
+                        r->bad_target == 414 ? "the address is too long" : "the address is not plain");
+    else if (td_guard_pass(r))
+        (void)td_dispatch(r); /* what it does not find it answers */
+    return td_intake_begin(r) ? MHD_YES : td_answer_deliver(r);
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data, size_t *size,
+                                  void **slot)
+{
+    struct td_request *r = *slot;
+    (void)context;
+    (void)connection;
+    (void)url;
+    (void)version;
+    if (!r)
+        return MHD_NO;
+    if (r->stage == TD_STAGE_HEADERS)
+        return begin(r, method);
+    if (r->stage == TD_STAGE_ANSWER)
+        return td_answer_deliver(r);
+    if (*size > 0) {
+        size_t taken = *size;
+        *size = 0;
+        return td_intake_take(r, data, taken) ? MHD_YES : MHD_NO;
+    }
+    td_intake_end(r);
+    return run(r);
+}
+
+/* --- The daemon ----------------------------------------------------------------------------------------- */
+
+static bool address_is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+}
+
+static tdbg_status resolve(struct addrinfo **out, const char *host, int port, struct tdbg_error *error)
+{
+    char service[16];
+    snprintf(service, sizeof service, "%d", port);
+    struct addrinfo wanted = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    int code = getaddrinfo(host, service, &wanted, out);
+    if (code != 0)
+        return td_fail(error, TDBG_IO, "no address for '%s': %s", host, gai_strerror(code));
+    return TDBG_OK;
+}
+
+bool td_server_is_loopback(const char *host)
+{
+    struct addrinfo *found;
+    if (resolve(&found, host, 0, NULL) != TDBG_OK)
+        return false;
+    bool loopback = address_is_loopback(found->ai_addr);
+    freeaddrinfo(found);
+    return loopback;
+}
+
+/* Bound by ourselves, for a clear word when that fails. */
+static tdbg_status listen_on(int *out, struct td_server *server, struct tdbg_error *error)
+{
+    struct addrinfo *found;
+    TD_TRY(resolve(&found, server->options.host, server->options.port, error));
+    server->loopback = address_is_loopback(found->ai_addr);
+    struct sockaddr_storage bound;
+    socklen_t length = sizeof bound;
+    int on = 1, fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0 &&
+                getsockname(fd, (struct sockaddr *)&bound, &length) == 0;
+    int reason = errno;
+    freeaddrinfo(found);
+    if (good) {
+        /* The port lies at the same place in both families. */
+        server->port = ntohs(((struct sockaddr_in *)(void *)&bound)->sin_port);
+        *out = fd;
+        return TDBG_OK;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (reason == EADDRINUSE)
+        return td_fail(error, TDBG_IO, "port %d is in use on %s (--port takes another, 0 any that is free)",
+                       server->options.port, server->options.host);
+    errno = reason;
+    char what[300];
+    snprintf(what, sizeof what, "cannot listen on %.200s, port %d", server->options.host,
+             server->options.port);
+    return td_fail_errno(error, what);
+}
+
+static unsigned thread_count(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return cpus > LEAST_THREADS / 2 ? (unsigned)cpus * 2 : LEAST_THREADS;
+}
+
+/* Connections and the files they bring must not run into the soft limit; the hard one is not ours. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static tdbg_status start(struct td_server *server, struct tdbg_error *error)
+{
+    int fd;
+    TD_TRY(listen_on(&fd, server, error));
+    if (!server->loopback && !server->options.token) {
+        close(fd);
+        return td_fail(error, TDBG_MISUSE, "beyond loopback a token is needed");
+    }
+    td_guard_init(&server->guard, server->port, server->options.token);
+    raise_file_limit();
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, thread_count(),
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)MEMORY_STEP,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
+        MHD_OPTION_END);
+    if (server->daemon)
+        return TDBG_OK;
+    close(fd);
+    return td_fail(error, TDBG_IO, "cannot start the HTTP server");
+}
+
+tdbg_status td_server_open(struct td_server **out, const struct td_server_options *options,
+                           struct tdbg_error *error)
+{
+    struct td_server *server = calloc(1, sizeof *server);
+    if (!server)
+        return td_fail_nomem(error);
+    server->options = *options;
+    td_waiting_init(&server->waiting);
+    tdbg_status status = td_streams_open(&server->streams, error);
+    if (status == TDBG_OK)
+        status = start(server, error);
+    if (status == TDBG_OK)
+        *out = server;
+    else
+        td_server_close(&server);
+    return status;
+}
+
+void td_server_close(struct td_server **slot)
+{
+    struct td_server *server = *slot;
+    if (!server)
+        return;
+    if (server->daemon) {
+        MHD_socket fd = MHD_quiesce_daemon(server->daemon);
+        if (fd != MHD_INVALID_SOCKET)
+            close(fd);
+    }
+    /* Nothing may be suspended when the daemon stops. */
+    if (server->streams)
+        td_streams_end(server->streams);
+    td_waiting_release(&server->waiting);
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
+    td_streams_close(&server->streams);
+    free(server);
+    *slot = NULL;
+}
+
+int td_server_port(const struct td_server *server)
+{
+    return server->port;
+}
