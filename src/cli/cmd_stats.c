@@ -1,14 +1,13 @@
 /* cmd_stats.c: `tdbg stats`: what the values of each tensor are like, in one pass over them. */
 #include "cli/cli.h"
 
-#include "base/json.h"
 #include "cli/histogram.h"
 #include "cli/operand.h"
 #include "cli/progress.h"
 #include "cli/skips.h"
-#include "cli/stats_rows.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "report/stats_json.h"
 
 #include <inttypes.h>
 
@@ -18,70 +17,16 @@ struct stats_options {
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
-static void write_histogram(struct td_json *j, const struct stats_rows *r, const struct stats_row *row)
-{
-    td_json_key(j, "hist");
-    td_json_begin_object(j);
-    td_json_key(j, "edges");
-    td_json_begin_array(j);
-    for (int i = 0; i <= r->bins; i++)
-        td_json_number(j, row->edges[i]);
-    td_json_end_array(j);
-    td_json_key(j, "counts");
-    td_json_begin_array(j);
-    for (int i = 0; i < r->bins; i++)
-        td_json_uint(j, row->counts[i]);
-    td_json_end_array(j);
-    td_json_end_object(j);
-}
-
-static void write_row(struct td_json *j, const struct stats_rows *r, const struct stats_row *row)
-{
-    const struct td_tensor *t = row->tensor;
-    const struct tdbg_stats *s = &row->stats;
-    td_json_begin_object(j);
-    td_json_field_string(j, "name", t->name);
-    td_json_field_string(j, "path", row->operand->target.path);
-    if (row->operand->named && *row->operand->slice)
-        td_json_field_string(j, "slice", row->operand->slice);
-    td_json_field_string(j, "dtype", td_dtype_name(t->dtype));
-    td_json_key(j, "shape");
-    td_json_ints(j, t->shape.size, (size_t)t->shape.ndim);
-    td_json_field_uint(j, "count", s->count);
-    td_json_field_uint(j, "finite", s->finite);
-    td_json_field_uint(j, "nan", s->nan);
-    td_json_field_uint(j, "inf", s->inf);
-    td_json_field_uint(j, "zeros", s->zeros);
-    td_json_field_number(j, "mean", s->mean);
-    td_json_field_number(j, "std", s->std);
-    td_json_field_number(j, "min", s->min);
-    td_json_field_number(j, "max", s->max);
-    td_json_field_number(j, "absmax", s->absmax);
-    td_json_field_number(j, "norm", s->norm);
-    if (row->counts)
-        write_histogram(j, r, row);
-    td_json_end_object(j);
-}
-
-static void write_json(const struct stats_rows *r, const struct operands *operands)
+static void write_json(const struct td_stats_rows *r, const struct operands *operands)
 {
     struct td_json json, *j = &json;
-    char reason[512];
     td_json_to_file(j, stdout);
     td_json_begin_object(j);
     td_json_field_int(j, "version", 1);
-    td_json_key(j, "tensors");
-    td_json_begin_array(j);
-    for (size_t i = 0; i < r->count; i++)
-        if (r->rows[i].error.status == TDBG_OK)
-            write_row(j, r, &r->rows[i]);
-    td_json_end_array(j);
+    td_stats_rows_json(j, r);
     td_json_key(j, "skipped");
     td_json_begin_array(j);
-    for (size_t i = 0; i < r->count; i++)
-        if (r->rows[i].error.status != TDBG_OK)
-            skips_write_one(j, r->rows[i].tensor->name, r->rows[i].operand->target.path,
-                            td_error_text(&r->rows[i].error, reason, sizeof reason));
+    td_stats_skips_json(j, r);
     skips_write(j, operands);
     td_json_end_array(j);
     td_json_end_object(j);
@@ -115,8 +60,8 @@ static void add_count(struct table *table, uint64_t count)
     table_cell_styled(table, count ? STYLE_RED : STYLE_DIM, text);
 }
 
-static void add_row(struct table *table, const struct term *term, const struct stats_rows *r,
-                    const struct stats_row *row)
+static void add_row(struct table *table, const struct term *term, const struct td_stats_rows *r,
+                    const struct td_stats_row *row)
 {
     const struct tdbg_stats *s = &row->stats;
     char shape[SHAPE_TEXT], spark[SPARK_TEXT];
@@ -135,7 +80,7 @@ static void add_row(struct table *table, const struct term *term, const struct s
     table_cell(table, row->counts ? histogram_spark(spark, term, row->counts, r->bins) : "");
 }
 
-static void print_table(const struct cli *cli, const struct stats_rows *r)
+static void print_table(const struct cli *cli, const struct td_stats_rows *r)
 {
     struct table table;
     uint64_t nans = 0, infs = 0, hidden = 0;
@@ -161,7 +106,7 @@ static void print_table(const struct cli *cli, const struct stats_rows *r)
 
 /* --- The command ---------------------------------------------------------------------------------------- */
 
-static int report(struct cli *cli, const struct stats_rows *r, const struct operands *operands)
+static int report(struct cli *cli, const struct td_stats_rows *r, const struct operands *operands)
 {
     int status = operands->status;
     if (cli->json) {
@@ -176,20 +121,44 @@ static int report(struct cli *cli, const struct stats_rows *r, const struct oper
     return status;
 }
 
+static void fill_rows(struct td_stats_rows *r, const struct operands *operands)
+{
+    for (size_t i = 0, at = 0; i < operands->count; i++) {
+        const struct operand *o = &operands->items[i];
+        for (size_t k = 0; k < operand_count(o); k++, at++)
+            r->rows[at] =
+                (struct td_stats_row){.tensor = o->named ? &o->selection.part : operand_tensor(o, k),
+                                      .path = o->target.path,
+                                      .slice = o->named ? o->slice : "",
+                                      .unsliceable = o->named && !o->selection.whole,
+                                      .edges = r->rows[at].edges,
+                                      .counts = r->rows[at].counts};
+    }
+}
+
+static size_t row_count(const struct operands *operands)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < operands->count; i++)
+        count += operand_count(&operands->items[i]);
+    return count;
+}
+
 static int stats(struct cli *cli, const struct operands *operands, int bins)
 {
-    struct stats_rows rows;
+    struct td_stats_rows rows;
     struct tdbg_error error;
     struct td_pool *pool = cli_pool(cli);
     if (!pool)
         return EXIT_TROUBLE;
-    struct progress *progress = progress_start(cli, "statistics", stats_rows_bytes(operands, bins));
-    tdbg_status status = stats_rows_init(&rows, operands, bins, pool, cli->job, &error);
-    progress_stop(&progress);
-    if (status != TDBG_OK)
+    if (td_stats_rows_init(&rows, row_count(operands), bins, &error) != TDBG_OK)
         return cli_fail(NULL, &error);
-    int code = report(cli, &rows, operands);
-    stats_rows_release(&rows);
+    fill_rows(&rows, operands);
+    struct progress *progress = progress_start(cli, "statistics", td_stats_rows_bytes(&rows));
+    tdbg_status status = td_stats_rows_measure(&rows, pool, cli->job, &error);
+    progress_stop(&progress);
+    int code = status == TDBG_OK ? report(cli, &rows, operands) : cli_fail(NULL, &error);
+    td_stats_rows_release(&rows);
     return code;
 }
 

@@ -29,7 +29,7 @@ const char *histogram_spark(char out[SPARK_TEXT], const struct term *term, const
     return out;
 }
 
-void histogram_print(const struct term *term, const struct stats_rows *r, const struct stats_row *row)
+void histogram_print(const struct term *term, const struct td_stats_rows *r, const struct td_stats_row *row)
 {
     uint64_t most = 1;
     for (int i = 0; i < r->bins; i++)

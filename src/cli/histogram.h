@@ -2,7 +2,8 @@
 #ifndef TD_CLI_HISTOGRAM_H
 #define TD_CLI_HISTOGRAM_H
 
-#include "cli/stats_rows.h"
+#include "cli/term.h"
+#include "session/stats_rows.h"
 
 enum { SPARK_TEXT = 512 };
 
@@ -10,6 +11,6 @@ enum { SPARK_TEXT = 512 };
 const char *histogram_spark(char out[SPARK_TEXT], const struct term *term, const uint64_t *counts, int bins);
 
 /* A line per bin: its edges, a bar, its count. */
-void histogram_print(const struct term *term, const struct stats_rows *r, const struct stats_row *row);
+void histogram_print(const struct term *term, const struct td_stats_rows *r, const struct td_stats_row *row);
 
 #endif

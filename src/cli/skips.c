@@ -1,6 +1,8 @@
 /* skips.c: see skips.h. */
 #include "cli/skips.h"
 
+#include "report/diff_json.h"
+
 void skips_print(const struct cli *cli, const struct operands *operands)
 {
     const size_t few = 3;
@@ -23,22 +25,8 @@ void skips_print(const struct cli *cli, const struct operands *operands)
         fprintf(stderr, "  and %zu more (-v lists them all)\n", total - shown);
 }
 
-void skips_write_one(struct td_json *j, const char *name, const char *path, const char *reason)
-{
-    td_json_begin_object(j);
-    td_json_field_string(j, "name", name);
-    td_json_field_string(j, "path", path);
-    td_json_field_string(j, "reason", reason);
-    td_json_end_object(j);
-}
-
 void skips_write(struct td_json *j, const struct operands *operands)
 {
-    for (size_t i = 0; i < operands->count; i++) {
-        const struct td_input *input = operands->items[i].input;
-        for (size_t k = 0; k < td_input_skips(input); k++) {
-            const struct td_skip *skip = td_input_skip(input, k);
-            skips_write_one(j, skip->name, td_input_path(input), skip->reason);
-        }
-    }
+    for (size_t i = 0; i < operands->count; i++)
+        td_skips_json(j, operands->items[i].input);
 }

@@ -8,8 +8,7 @@
 /* On stderr: the first few unless -v, nothing with -q. */
 void skips_print(const struct cli *cli, const struct operands *operands);
 
-/* One entry of the "skipped" array, and all those of the operands. */
-void skips_write_one(struct td_json *j, const char *name, const char *path, const char *reason);
+/* The entries of the "skipped" array. */
 void skips_write(struct td_json *j, const struct operands *operands);
 
 #endif

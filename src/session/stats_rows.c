@@ -1,5 +1,5 @@
 /* stats_rows.c: see stats_rows.h. */
-#include "cli/stats_rows.h"
+#include "session/stats_rows.h"
 
 #include "kernel/stats.h"
 
@@ -8,27 +8,18 @@
 /* Below this a tensor is not worth splitting; a task takes small ones until they add up to as much. */
 enum { SMALL = 1 << 20, MOST_IN_TASK = 256 };
 
-static size_t row_count(const struct operands *operands)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < operands->count; i++)
-        count += operand_count(&operands->items[i]);
-    return count;
-}
-
-uint64_t stats_rows_bytes(const struct operands *operands, int bins)
+uint64_t td_stats_rows_bytes(const struct td_stats_rows *r)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < operands->count; i++)
-        for (size_t k = 0; k < operand_count(&operands->items[i]); k++)
-            bytes += operand_tensor(&operands->items[i], k)->bytes;
-    return bins ? 2 * bytes : bytes;
+    for (size_t i = 0; i < r->count; i++)
+        bytes += r->rows[i].tensor->bytes;
+    return r->bins ? 2 * bytes : bytes;
 }
 
-static tdbg_status measure(struct stats_row *row, int bins, struct td_pool *pool, struct td_job *job,
+static tdbg_status measure(struct td_stats_row *row, int bins, struct td_pool *pool, struct td_job *job,
                            struct tdbg_error *error)
 {
-    if (row->operand->named && !row->operand->selection.whole)
+    if (row->unsliceable)
         return td_fail(error, TDBG_UNSUPPORTED, "no statistics of a slice of a %s tensor",
                        row->tensor->sparse ? "sparse" : td_dtype_name(row->tensor->dtype));
     TD_TRY(td_input_stats(row->tensor, pool, job, &row->stats, error));
@@ -40,7 +31,7 @@ static tdbg_status measure(struct stats_row *row, int bins, struct td_pool *pool
     return td_input_verify(row->tensor, error);
 }
 
-static void measure_row(struct stats_row *row, int bins, struct td_pool *pool, struct td_job *job)
+static void measure_row(struct td_stats_row *row, int bins, struct td_pool *pool, struct td_job *job)
 {
     tdbg_status status = measure(row, bins, pool, job, &row->error);
     row->error.status = status;
@@ -48,7 +39,7 @@ static void measure_row(struct stats_row *row, int bins, struct td_pool *pool, s
 
 /* Small rows, cut into tasks: task t measures small[starts[t]] up to small[starts[t + 1]]. */
 struct batch {
-    struct stats_row **small;
+    struct td_stats_row **small;
     size_t *starts;
     size_t small_count, task_count;
     int bins;
@@ -77,8 +68,8 @@ static void cut_tasks(struct batch *b)
     b->starts[b->task_count] = b->small_count;
 }
 
-static tdbg_status measure_all(struct stats_rows *r, struct td_pool *pool, struct td_job *job,
-                               struct tdbg_error *error)
+tdbg_status td_stats_rows_measure(struct td_stats_rows *r, struct td_pool *pool, struct td_job *job,
+                                  struct tdbg_error *error)
 {
     struct batch batch = {.bins = r->bins, .job = job};
     batch.small = calloc(r->count + 1, sizeof *batch.small);
@@ -101,47 +92,38 @@ static tdbg_status measure_all(struct stats_rows *r, struct td_pool *pool, struc
     return td_job_cancelled(job) ? td_fail(error, TDBG_CANCELLED, "cancelled") : TDBG_OK;
 }
 
-static tdbg_status fill_rows(struct stats_rows *r, const struct operands *operands, struct tdbg_error *error)
+static tdbg_status add_histograms(struct td_stats_rows *r, struct tdbg_error *error)
 {
-    for (size_t i = 0, at = 0; i < operands->count; i++)
-        for (size_t k = 0; k < operand_count(&operands->items[i]); k++, at++) {
-            const struct operand *o = &operands->items[i];
-            struct stats_row *row = &r->rows[at];
-            row->operand = o;
-            row->tensor = o->named ? &o->selection.part : operand_tensor(o, k);
-            if (r->bins == 0)
-                continue;
-            row->edges = calloc((size_t)r->bins + 1, sizeof *row->edges);
-            row->counts = calloc((size_t)r->bins, sizeof *row->counts);
-            if (!row->edges || !row->counts)
-                return td_fail_nomem(error);
-        }
+    for (size_t i = 0; r->bins && i < r->count; i++) {
+        struct td_stats_row *row = &r->rows[i];
+        row->edges = calloc((size_t)r->bins + 1, sizeof *row->edges);
+        row->counts = calloc((size_t)r->bins, sizeof *row->counts);
+        if (!row->edges || !row->counts)
+            return td_fail_nomem(error);
+    }
     return TDBG_OK;
 }
 
-tdbg_status stats_rows_init(struct stats_rows *out, const struct operands *operands, int bins,
-                            struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+tdbg_status td_stats_rows_init(struct td_stats_rows *out, size_t count, int bins, struct tdbg_error *error)
 {
-    struct stats_rows r = {.count = row_count(operands), .bins = bins};
+    struct td_stats_rows r = {.count = count, .bins = bins};
     r.rows = calloc(r.count + 1, sizeof *r.rows);
     if (!r.rows)
         return td_fail_nomem(error);
-    tdbg_status status = fill_rows(&r, operands, error);
-    if (status == TDBG_OK)
-        status = measure_all(&r, pool, job, error);
+    tdbg_status status = add_histograms(&r, error);
     if (status == TDBG_OK)
         *out = r;
     else
-        stats_rows_release(&r);
+        td_stats_rows_release(&r);
     return status;
 }
 
-void stats_rows_release(struct stats_rows *r)
+void td_stats_rows_release(struct td_stats_rows *r)
 {
     for (size_t i = 0; i < r->count; i++) {
         free(r->rows[i].edges);
         free(r->rows[i].counts);
     }
     free(r->rows);
-    *r = (struct stats_rows){0};
+    *r = (struct td_stats_rows){0};
 }
