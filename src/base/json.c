@@ -218,6 +218,16 @@ void td_json_ints(struct td_json *j, const int64_t *values, size_t count)
     td_json_end_array(j);
 }
 
+void td_json_text(struct td_json *j, const char *json)
+{
+    enum { PIECE = 4096 };
+    separate(j);
+    for (size_t left = strlen(json), n; left > 0; left -= n, json += n) {
+        n = left < PIECE ? left : PIECE;
+        put(j, json, n);
+    }
+}
+
 void td_json_newline(struct td_json *j)
 {
     put_char(j, '\n');

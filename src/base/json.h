@@ -53,6 +53,7 @@ void td_json_float(struct td_json *j, double value, const struct td_float_kind *
 void td_json_bool(struct td_json *j, bool value);
 void td_json_null(struct td_json *j);
 void td_json_ints(struct td_json *j, const int64_t *values, size_t count); /* an array of them */
+void td_json_text(struct td_json *j, const char *json);                    /* a value that is JSON already */
 void td_json_newline(struct td_json *j);                                   /* white space between documents */
 
 /* A key and its value. */

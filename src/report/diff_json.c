@@ -12,9 +12,14 @@ void td_input_json(struct td_json *j, const char *key, const struct td_input *in
     td_json_end_object(j);
 }
 
-void td_summary_json(struct td_json *j, const struct td_summary *s)
+void td_summary_json(struct td_json *j, const struct td_summary *summary)
 {
     td_json_key(j, "summary");
+    td_summary_counts_json(j, summary);
+}
+
+void td_summary_counts_json(struct td_json *j, const struct td_summary *s)
+{
     td_json_begin_object(j);
     td_json_field_uint(j, "pairs", s->pairs);
     td_json_field_uint(j, "identical", s->identical);

@@ -17,6 +17,7 @@ void td_policy_json(struct td_json *j, const struct td_policy *policy, const cha
 void td_diagnosis_json(struct td_json *j, const struct td_diagnosis *diagnosis); /* NULL: an empty list */
 
 /* … or elements of the array under way. */
+void td_summary_counts_json(struct td_json *j, const struct td_summary *summary);
 void td_pair_json(struct td_json *j, const struct td_pair *pair, uint64_t index);
 void td_skips_json(struct td_json *j, const struct td_input *input);
 

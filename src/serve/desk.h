@@ -12,7 +12,7 @@
 #ifndef TD_SERVE_DESK_H
 #define TD_SERVE_DESK_H
 
-#include "base/json.h"
+#include "base/buffer.h"
 #include "session/diff_setup.h"
 #include "session/subject.h"
 
@@ -41,16 +41,56 @@ struct td_order {
 
 enum { TD_ID_LENGTH = 16 }; /* hexadecimal digits */
 
-/* Begins; `id` gets its name. MISUSE when the settings make no sense. */
+/* Begins; `id` gets its name. MISUSE when the settings make no sense, UNSUPPORTED when they are not allowed,
+ * LIMIT when too many wait already. */
 TD_CHECK tdbg_status td_desk_start(struct td_desk *desk, const struct td_order *order,
                                    char id[TD_ID_LENGTH + 1], struct tdbg_error *error);
 
-/* Waits until it stands still, for clients that expect the result in the answer. */
+/* Compares again with other settings. MISMATCH while it is under way. */
+TD_CHECK tdbg_status td_desk_configure(struct td_desk *desk, const char *id, const char *settings,
+                                       struct tdbg_error *error);
+
+/* Both come back when it stands still. What is stopped can be started again by td_desk_configure; what is
+ * removed is gone, with the uploads that nobody else uses. */
+TD_CHECK tdbg_status td_desk_cancel(struct td_desk *desk, const char *id, struct tdbg_error *error);
+TD_CHECK tdbg_status td_desk_remove(struct td_desk *desk, const char *id, struct tdbg_error *error);
+
+/* Waits until it stands still, for clients that expect the result in the answer. Fails when it failed, with
+ * the same error. */
 TD_CHECK tdbg_status td_desk_wait(struct td_desk *desk, const char *id, struct tdbg_error *error);
 
 /* The newest comparison of a browser, or of all when it has none; NOTFOUND when there is none at all. */
 TD_CHECK tdbg_status td_desk_latest(struct td_desk *desk, const char *session, char id[TD_ID_LENGTH + 1],
                                     struct tdbg_error *error);
+
+/* --- as JSON, appended to `out` ------------------------------------------------------------------------- */
+
+/* C of docs/api.md, and the list of all. */
+TD_CHECK tdbg_status td_desk_describe(struct td_desk *desk, const char *id, struct td_buffer *out,
+                                      struct tdbg_error *error);
+TD_CHECK tdbg_status td_desk_list(struct td_desk *desk, struct td_buffer *out, struct tdbg_error *error);
+
+/* What somebody who follows a comparison has seen of it; zero at first. */
+struct td_news {
+    uint64_t revision, done;
+};
+
+/* C when it is not what was seen; `more` tells whether anything can follow. Blocks no longer than it takes to
+ * write it. */
+TD_CHECK tdbg_status td_desk_news(struct td_desk *desk, const char *id, struct td_news *seen,
+                                  struct td_buffer *out, bool *more, struct tdbg_error *error);
+
+/* The document of a finished one. MISMATCH when it is not done. */
+TD_CHECK tdbg_status td_desk_result(struct td_desk *desk, const char *id, struct td_buffer *out,
+                                    struct tdbg_error *error);
+
+/* The page's own notes. */
+TD_CHECK tdbg_status td_desk_state(struct td_desk *desk, const char *id, struct td_buffer *out,
+                                   struct tdbg_error *error);
+TD_CHECK tdbg_status td_desk_put_state(struct td_desk *desk, const char *id, const char *state, size_t size,
+                                       struct tdbg_error *error);
+
+/* --- looking at one ------------------------------------------------------------------------------------- */
 
 /* A finished comparison, held open while somebody looks. */
 struct td_open_comparison {
@@ -60,8 +100,8 @@ struct td_open_comparison {
     size_t count;                 /* pairs, or tensors */
 };
 
-/* NOTFOUND: no such comparison; MISMATCH: it is not done; IO and the like: its inputs are gone. Returned
- * with td_desk_return, soon. */
+/* NOTFOUND: no such comparison; MISMATCH: it is not done, or an input has changed; IO and the like: an input
+ * is gone. Returned with td_desk_return, soon. Costs less than a microsecond when it lies open. */
 TD_CHECK tdbg_status td_desk_borrow(struct td_desk *desk, const char *id,
                                     const struct td_open_comparison **out, struct tdbg_error *error);
 void td_desk_return(struct td_desk *desk, const struct td_open_comparison **opened);

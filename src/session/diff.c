@@ -10,6 +10,7 @@
 #include "compare/doctor.h"
 #include "compare/flow.h"
 #include "compare/layout_text.h"
+#include "kernel/block.h"
 #include "session/judge.h"
 #include "session/match_program.h"
 #include "session/reference.h"
@@ -207,8 +208,22 @@ static void judge_small(void *context, uint64_t index)
         judge_one(run, index, NULL);
 }
 
+/* What measuring will report to the job, so that who watches knows how far it is. */
+static void announce(struct diff_run *run)
+{
+    uint64_t chunks = 0;
+    for (size_t i = 0; run->job && i < run->diff->count; i++) {
+        const struct td_pair *p = &run->diff->pairs[i];
+        if (p->a && p->b && p->layout)
+            chunks += (uint64_t)((elements(p) + TD_CHUNK_LENGTH - 1) / TD_CHUNK_LENGTH);
+    }
+    if (run->job)
+        atomic_fetch_add_explicit(&run->job->total, chunks * TD_CHUNK_LENGTH, memory_order_relaxed);
+}
+
 static void judge_all(struct diff_run *run)
 {
+    announce(run);
     td_pool_run(run->pool, run->diff->count, judge_small, run);
     for (size_t i = 0; i < run->diff->count; i++) {
         const struct td_pair *p = &run->diff->pairs[i];

@@ -45,17 +45,18 @@ tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, cons
     enum { MOST = 1000 };
     struct td_pairs pairs = {0};
     struct td_diff_options options = {
-        .match = {.strategy = setup->match, .threshold = setup->threshold},
+        .match = {setup->match, setup->threshold, setup->manual, setup->manual_count},
         .reference = setup->reference,
         .layout = setup->layout,
         .top = setup->top < MOST ? (int)setup->top : MOST,
     };
     TD_TRY(td_diff_setup_check(setup, error));
     TD_TRY(td_diff_setup_policy(&options.policy, setup, error));
-    if (setup->pairs)
+    if (setup->pairs) {
         TD_TRY(td_pairs_read(&pairs, setup->pairs, error));
-    options.match.manual = pairs.list;
-    options.match.manual_count = pairs.count;
+        options.match.manual = pairs.list;
+        options.match.manual_count = pairs.count;
+    }
     tdbg_status status = td_diff_open(out, a, b, &options, pool, job, error);
     td_pairs_release(&pairs);
     return status;

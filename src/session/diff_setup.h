@@ -1,5 +1,5 @@
-/* diff_setup.h: a comparison as the user asks for it: options as text, from a command line or a batch file.
- */
+/* diff_setup.h: a comparison as the user asks for it: options as text, from a command line, a batch file or a
+ * browser. */
 #ifndef TD_SESSION_DIFF_SETUP_H
 #define TD_SESSION_DIFF_SETUP_H
 
@@ -10,6 +10,8 @@ struct td_diff_setup {
     double threshold;                                        /* 0: the default */
     double rtol, atol;                                       /* negative: not given */
     int64_t top;
+    const struct td_name_pair *manual; /* pairs by hand that are in no file, instead of `pairs` */
+    size_t manual_count;
 };
 
 #define TD_DIFF_SETUP                    \

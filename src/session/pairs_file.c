@@ -47,39 +47,45 @@ static tdbg_status read_pair(struct td_pairs *out, const json_t *pair, bool by_p
     return slot->a && slot->b ? TDBG_OK : td_fail_nomem(error);
 }
 
-static tdbg_status read_pairs(struct td_pairs *out, const json_t *root, bool by_program,
-                              struct tdbg_error *error)
+static tdbg_status read_list(struct td_pairs *out, const json_t *list, bool by_program,
+                             struct tdbg_error *error)
 {
-    const json_t *version = json_object_get(root, "version"), *pairs = json_object_get(root, "pairs");
-    if (version && json_integer_value(version) != 1)
-        return td_fail(error, TDBG_UNSUPPORTED, "\"version\" is not 1");
-    if (!json_is_array(pairs))
-        return td_fail(error, TDBG_CORRUPT, "no array \"pairs\"");
-    size_t count = json_array_size(pairs);
+    size_t count = json_array_size(list);
     out->list = td_arena_array(&out->arena, count + 1, sizeof *out->list);
     if (!out->list)
         return td_fail_nomem(error);
     for (size_t i = 0; i < count; i++)
-        TD_TRY(read_pair(out, json_array_get(pairs, i), by_program, error));
+        TD_TRY(read_pair(out, json_array_get(list, i), by_program, error));
     return TDBG_OK;
+}
+
+tdbg_status td_pairs_of_json(struct td_pairs *out, const json_t *list, bool by_program,
+                             struct tdbg_error *error)
+{
+    struct td_pairs result = {0};
+    if (!json_is_array(list))
+        return td_fail(error, TDBG_CORRUPT, "no array \"pairs\"");
+    td_arena_init(&result.arena, TD_MAX_METADATA);
+    tdbg_status status = read_list(&result, list, by_program, error);
+    if (status == TDBG_OK)
+        *out = result;
+    else
+        td_pairs_release(&result);
+    return status;
 }
 
 tdbg_status td_pairs_parse(struct td_pairs *out, const char *what, const char *text, size_t size,
                            bool by_program, struct tdbg_error *error)
 {
     json_t *root = NULL;
-    struct td_pairs result = {0};
     TD_TRY(td_json_parse_object(&root, what, (const uint8_t *)text, size, 0, error));
-    td_arena_init(&result.arena, TD_MAX_METADATA);
-    tdbg_status status = read_pairs(&result, root, by_program, error);
+    const json_t *version = json_object_get(root, "version");
+    tdbg_status status = version && json_integer_value(version) != 1
+                             ? td_fail(error, TDBG_UNSUPPORTED, "\"version\" is not 1")
+                             : td_pairs_of_json(out, json_object_get(root, "pairs"), by_program, error);
     json_decref(root);
-    if (status == TDBG_OK) {
-        *out = result;
-    } else {
-        td_pairs_release(&result);
-        if (error)
-            td_error_prefix(error, what);
-    }
+    if (status != TDBG_OK)
+        td_error_prefix(error, what);
     return status;
 }
 
@@ -149,15 +155,22 @@ static void write_pairs(struct td_json *j, const struct td_matches *matches)
     td_json_newline(j);
 }
 
-static tdbg_status write_file(FILE *file, const struct td_matches *matches, struct tdbg_error *error)
+tdbg_status td_pairs_print(const struct td_matches *matches, FILE *file, struct tdbg_error *error)
 {
     struct td_json *j = malloc(sizeof *j);
     if (!j)
         return td_fail_nomem(error);
     td_json_to_file(j, file);
     write_pairs(j, matches);
-    bool written = td_json_finish(j) && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    bool written = td_json_finish(j);
     free(j);
+    return written ? TDBG_OK : td_fail_errno(error, "cannot write");
+}
+
+static tdbg_status write_file(FILE *file, const struct td_matches *matches, struct tdbg_error *error)
+{
+    TD_TRY(td_pairs_print(matches, file, error));
+    bool written = fflush(file) == 0 && fsync(fileno(file)) == 0;
     return written ? TDBG_OK : td_fail_errno(error, "cannot write");
 }
 

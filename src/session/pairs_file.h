@@ -13,6 +13,9 @@
 
 #include "compare/match.h"
 
+#include <jansson.h>
+#include <stdio.h>
+
 struct td_pairs {
     struct td_arena arena;
     struct td_name_pair *list;
@@ -24,10 +27,16 @@ TD_CHECK tdbg_status td_pairs_read(struct td_pairs *out, const char *path, struc
 /* `what` names the text in messages. */
 TD_CHECK tdbg_status td_pairs_parse(struct td_pairs *out, const char *what, const char *text, size_t size,
                                     bool by_program, struct tdbg_error *error);
+
+/* From the array alone. */
+TD_CHECK tdbg_status td_pairs_of_json(struct td_pairs *out, const json_t *list, bool by_program,
+                                      struct tdbg_error *error);
 void td_pairs_release(struct td_pairs *pairs);
 
 /* All of it or nothing: an older file stays as it was when this one cannot be written. */
 TD_CHECK tdbg_status td_pairs_write(const struct td_matches *matches, const char *path,
                                     struct tdbg_error *error);
+
+TD_CHECK tdbg_status td_pairs_print(const struct td_matches *matches, FILE *out, struct tdbg_error *error);
 
 #endif
