@@ -104,6 +104,10 @@ struct td_open_comparison {
  * is gone. Returned with td_desk_return, soon. Costs less than a microsecond when it lies open. */
 TD_CHECK tdbg_status td_desk_borrow(struct td_desk *desk, const char *id,
                                     const struct td_open_comparison **out, struct tdbg_error *error);
+
+/* The same for who must not wait: false when it does not lie open, or anything else is in the way. Then
+ * td_desk_borrow, where waiting is allowed (td_may_wait), opens it or says what is wrong. */
+bool td_desk_borrow_now(struct td_desk *desk, const char *id, const struct td_open_comparison **out);
 void td_desk_return(struct td_desk *desk, const struct td_open_comparison **opened);
 
 /* Pair `index` of it, ready to be read; kept with the comparison, so asking again is free. NOTFOUND when

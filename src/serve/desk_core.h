@@ -58,6 +58,7 @@ struct td_entry {
     struct td_job job;
     bool busy;
     uint64_t revision;        /* counts what happened to it */
+    int64_t look_cost;        /* what looking at its inputs took the last time (nanoseconds) */
     int64_t next_look;        /* when its inputs may be looked at again (nanoseconds) */
     struct td_opened *opened; /* NULL: its inputs are not mapped */
     struct td_entry *newer, *older;
@@ -113,6 +114,9 @@ void td_entry_enter(struct td_desk *desk, struct td_entry *entry);
 
 /* Notes whether the inputs are still what was compared, unless that was just done. Lets go of the lock. */
 void td_entry_look(struct td_desk *desk, struct td_entry *entry);
+
+/* Looking is due and would take a while. */
+bool td_entry_is_large(const struct td_entry *entry);
 
 /* --- desk_work.c ---------------------------------------------------------------------------------------- */
 

@@ -146,19 +146,37 @@ static tdbg_status find_open(struct td_desk *desk, const char *id, struct td_ope
     }
 }
 
+static const struct td_open_comparison *lend(struct td_desk *desk, struct td_opened *o)
+{
+    o->users++;
+    o->used = ++desk->clock;
+    return &o->view;
+}
+
 tdbg_status td_desk_borrow(struct td_desk *desk, const char *id, const struct td_open_comparison **out,
                            struct tdbg_error *error)
 {
     struct td_opened *opened = NULL;
     pthread_mutex_lock(&desk->lock);
     tdbg_status status = find_open(desk, id, &opened, error);
-    if (status == TDBG_OK) {
-        opened->users++;
-        opened->used = ++desk->clock;
-        *out = &opened->view;
-    }
+    if (status == TDBG_OK)
+        *out = lend(desk, opened);
     pthread_mutex_unlock(&desk->lock);
     return status;
+}
+
+bool td_desk_borrow_now(struct td_desk *desk, const char *id, const struct td_open_comparison **out)
+{
+    pthread_mutex_lock(&desk->lock);
+    struct td_entry *e = td_entry_find(desk, id);
+    bool open = e && e->opened && !td_entry_is_large(e);
+    if (open)
+        td_entry_look(desk, e);
+    open = open && e->opened && check_inputs(e, NULL) == TDBG_OK;
+    if (open)
+        *out = lend(desk, e->opened);
+    pthread_mutex_unlock(&desk->lock);
+    return open;
 }
 
 void td_desk_return(struct td_desk *desk, const struct td_open_comparison **view)
