@@ -180,6 +180,12 @@ void td_entry_enter(struct td_desk *desk, struct td_entry *e)
 
 /* --- the inputs on disk --------------------------------------------------------------------------------- */
 
+/* Looking takes one part in so many of the time, however large a folder is. */
+enum { SPARING = 100 };
+
+/* Nanoseconds beyond which looking is not for a thread that others wait for. */
+enum { LARGE = 1000000 };
+
 static int64_t now(void)
 {
     struct timespec t;
@@ -203,6 +209,11 @@ void td_entry_look(struct td_desk *desk, struct td_entry *e)
         p->missing = !*stamp[i];
         p->changed = *p->stamp && *stamp[i] && strcmp(p->stamp, stamp[i]) != 0;
     }
-    e->next_look =
-        end + 100 * (end - start); /* looking takes one percent of the time, however large a folder is */
+    e->look_cost = end - start;
+    e->next_look = end + SPARING * e->look_cost;
+}
+
+bool td_entry_is_large(const struct td_entry *e)
+{
+    return e->look_cost > LARGE && now() >= e->next_look;
 }
