@@ -18,6 +18,10 @@
  * way, and computing over it would take days. Expanded axes do not count: they are never walked. */
 #define TD_MAX_OVERLAPPING (INT64_C(1) << 34)
 
+/* Elements that one look at a tensor (a picture, a profile) may walk over, as nobody can stop it: some twenty
+ * seconds. A sparse or expanded tensor of a few bytes can claim far more. */
+#define TD_MAX_LOOK (INT64_C(1) << 34)
+
 /* Bins of a histogram: each thread holds its own counts of them. */
 #define TD_MAX_BINS 65536
 

@@ -69,6 +69,11 @@ TD_CHECK tdbg_status td_profile(const struct td_operand *a, const struct td_oper
                                 struct td_job *job, struct td_arena *arena, const double **out,
                                 struct tdbg_error *error);
 
+/* The same axis by axis, without those that are too long by themselves: they get NULL. */
+TD_CHECK tdbg_status td_profile_axes(const struct td_operand *a, const struct td_operand *b,
+                                     struct td_pool *pool, struct td_job *job, struct td_arena *arena,
+                                     const double *axes[TD_MAX_DIMS], struct tdbg_error *error);
+
 /* Elements [start, start + count) of the operand in row-major order, as doubles (complex: the modulus). */
 TD_CHECK tdbg_status td_operand_load(const struct td_operand *operand, int64_t start, int64_t count,
                                      double *out, struct tdbg_error *error);

@@ -1,4 +1,4 @@
-/* profile.c: td_profile of compare.h: where along each axis the error of a pair sits.
+/* profile.c: td_profile and td_profile_axes of compare.h: where along each axis the error of a pair sits.
  *
  * The squared error of a row (the last axis) is added to the channels as it comes, and as one sum to the
  * indices of the other axes. Chunks are dealt to a fixed number of groups; a group goes through its own in
@@ -24,7 +24,8 @@ struct pass {
     const struct td_duet *duet;
     const struct td_shape *shape;
     struct td_job *job;
-    int64_t total; /* entries of one group's sums */
+    int64_t at[TD_MAX_DIMS]; /* where an axis begins in a group's sums; -1: it is left out */
+    int64_t total;           /* entries of one group's sums */
     struct group groups[GROUPS];
 };
 
@@ -34,16 +35,16 @@ static void add_to_row(const struct pass *pass, double *sums, int64_t row, int64
 {
     const struct td_shape *shape = pass->shape;
     int last = shape->ndim - 1;
-    double *channels = sums + pass->total - shape->size[last], sum = 0;
+    double *channels = pass->at[last] < 0 ? NULL : sums + pass->at[last] + column, sum = 0;
     for (int64_t i = 0; i < count; i++) {
         double square = isfinite(d[i]) ? d[i] * d[i] : 0;
-        channels[column + i] += square;
+        if (channels)
+            channels[i] += square;
         sum += square;
     }
-    double *axis = channels;
     for (int i = last - 1; i >= 0; i--) {
-        axis -= shape->size[i];
-        axis[row % shape->size[i]] += sum;
+        if (pass->at[i] >= 0)
+            sums[pass->at[i] + row % shape->size[i]] += sum;
         row /= shape->size[i];
     }
 }
@@ -99,16 +100,19 @@ static tdbg_status run(struct pass *pass, struct td_pool *pool, struct tdbg_erro
     return TDBG_OK;
 }
 
-tdbg_status td_profile(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
-                       struct td_job *job, struct td_arena *arena, const double **out,
-                       struct tdbg_error *error)
+tdbg_status td_profile_axes(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
+                            struct td_job *job, struct td_arena *arena, const double *axes[TD_MAX_DIMS],
+                            struct tdbg_error *error)
 {
     struct td_duet duet;
     struct pass pass = {.duet = &duet, .shape = &a->shape, .job = job};
-    for (int i = 0; i < a->shape.ndim; i++)
-        pass.total += a->shape.size[i];
-    *out = NULL;
-    if (a->count == 0 || a->shape.ndim == 0 || pass.total > TD_MAX_PROFILE)
+    for (int i = 0; i < a->shape.ndim; i++) {
+        bool kept = a->count > 0 && a->shape.size[i] <= TD_MAX_PROFILE;
+        axes[i] = NULL;
+        pass.at[i] = kept ? pass.total : -1;
+        pass.total += kept ? a->shape.size[i] : 0;
+    }
+    if (pass.total == 0)
         return TDBG_OK;
     double *kept = td_arena_array(arena, (size_t)pass.total, sizeof *kept);
     double *space = calloc((size_t)pass.total * GROUPS, sizeof *space);
@@ -121,8 +125,25 @@ tdbg_status td_profile(const struct td_operand *a, const struct td_operand *b, s
     }
     if (status == TDBG_OK) {
         memcpy(kept, space, (size_t)pass.total * sizeof *kept);
-        *out = kept;
+        for (int i = 0; i < a->shape.ndim; i++)
+            axes[i] = pass.at[i] < 0 ? NULL : kept + pass.at[i];
     }
     free(space);
     return status;
+}
+
+tdbg_status td_profile(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
+                       struct td_job *job, struct td_arena *arena, const double **out,
+                       struct tdbg_error *error)
+{
+    const double *axes[TD_MAX_DIMS];
+    int64_t total = 0;
+    for (int i = 0; i < a->shape.ndim; i++)
+        total += a->shape.size[i];
+    *out = NULL;
+    if (a->count == 0 || a->shape.ndim == 0 || total > TD_MAX_PROFILE)
+        return TDBG_OK;
+    TD_TRY(td_profile_axes(a, b, pool, job, arena, axes, error));
+    *out = axes[0];
+    return TDBG_OK;
 }

@@ -11,6 +11,7 @@
 #include "kernel/gather.h"
 #include "kernel/tier.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ tdbg_status td_plane_of_slice(struct td_plane *out, const struct td_slice *slice
 tdbg_status td_plane_folded(struct td_plane *out, int64_t count, int64_t width, struct tdbg_error *error)
 {
     if (width < 1)
-        return td_fail(error, TDBG_MISUSE, "rows of %lld elements", (long long)width);
+        return td_fail(error, TDBG_MISUSE, "rows of %" PRId64 " elements", width);
     int64_t columns = width < count ? width : count;
     *out = (struct td_plane){.rows = count ? (count - 1) / columns + 1 : 0,
                              .columns = columns,
@@ -82,6 +83,13 @@ int64_t td_plane_rows(const struct td_plane *plane, int level)
 int64_t td_plane_columns(const struct td_plane *plane, int level)
 {
     return cells(plane->columns, level);
+}
+
+bool td_plane_has_tile(const struct td_plane *plane, int level, int64_t y, int64_t x)
+{
+    int64_t rows = td_plane_rows(plane, level), columns = td_plane_columns(plane, level);
+    return rows > 0 && columns > 0 && y >= 0 && x >= 0 && y <= (rows - 1) / TD_TILE_CELLS &&
+           x <= (columns - 1) / TD_TILE_CELLS;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -341,11 +349,9 @@ static tdbg_status make_room(struct td_tile *tile, const struct td_plane *plane,
                              int64_t x, struct tdbg_error *error)
 {
     int64_t rows = td_plane_rows(plane, level), columns = td_plane_columns(plane, level);
-    if (y < 0 || x < 0 || y > (rows - 1) / TD_TILE_CELLS || x > (columns - 1) / TD_TILE_CELLS ||
-        rows * columns == 0)
-        return td_fail(error, TDBG_MISUSE,
-                       "no tile at x %lld, y %lld: level %d has %lld x %lld cells, 256 x 256 to a tile",
-                       (long long)x, (long long)y, level, (long long)rows, (long long)columns);
+    if (!td_plane_has_tile(plane, level, y, x))
+        return td_fail(error, TDBG_MISUSE, "no tile at x %" PRId64 ", y %" PRId64 " of level %d", x, y,
+                       level);
     *tile = (struct td_tile){.level = level,
                              .y = y,
                              .x = x,

@@ -39,6 +39,9 @@ bool td_plane_equal(const struct td_plane *a, const struct td_plane *b);
 int64_t td_plane_rows(const struct td_plane *plane, int level);
 int64_t td_plane_columns(const struct td_plane *plane, int level);
 
+/* Whether the plane has cells there. */
+bool td_plane_has_tile(const struct td_plane *plane, int level, int64_t y, int64_t x);
+
 struct td_tile {
     int level;
     int64_t y, x;      /* in tiles */

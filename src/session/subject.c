@@ -5,6 +5,7 @@
  */
 #include "session/subject.h"
 
+#include "session/gallery.h"
 #include "session/input.h"
 
 /* Descriptors of shards; a tensor summed over an axis of a million ranks is no honest one. */
@@ -85,6 +86,7 @@ tdbg_status td_subject_of_tensor(struct td_subject *out, const struct td_tensor 
 
 void td_subject_release(struct td_subject *subject)
 {
+    td_gallery_forget(subject->gallery, subject);
     for (int i = 0; i < 2; i++) {
         td_access_release(&subject->side[i].access);
         td_access_release(&subject->own[i].access);

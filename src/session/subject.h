@@ -19,6 +19,8 @@ struct td_aspect {
     struct td_access access;
 };
 
+struct td_gallery;
+
 /* Points into itself: must not be moved. */
 struct td_subject {
     struct td_arena arena;
@@ -30,6 +32,7 @@ struct td_subject {
     struct td_aspect own[2];  /* as it is stored; shards joined as the comparison joins them */
     struct td_shape shape;    /* of both */
     int64_t count;
+    struct td_gallery *gallery; /* set by the owner: remembers its pictures; NULL: nobody does */
 };
 
 /* One-sided pairs keep the shape they are stored in; of a sharded one, the first shard stands for all.
