@@ -109,15 +109,15 @@ def sanitized_tests(folder, sanitizers, *select, env=None):
     build(folder, "clang", f"-Db_sanitize={sanitizers}", "-Db_lundef=false", "-Dwerror=true", "-Dweb=disabled")
     env = {**(env or {}), **leak_options(folder), "TDBG_TEST_PATIENCE": str(PATIENCE)}
     return total((1, 0), meson_tests(folder, PATIENCE, env),
-                 pytest(folder, "tests/cli", "-m", "not native", *select, env=env))
+                 pytest(folder, "tests/cli", "tests/server", "-m", "not native", *select, env=env))
 
 
 # --- The parts. Each returns (passed, failed). ---------------------------------------------------------------------
 
 def part_gcc():
-    """gcc, warnings are errors: unit, kernel and CLI tests"""
+    """gcc, warnings are errors: unit, kernel, CLI and server tests"""
     folder = build("build-gcc", "gcc", "-Dwerror=true")
-    return total((1, 0), meson_tests(folder), pytest(folder, "tests/cli"))
+    return total((1, 0), meson_tests(folder), pytest(folder, "tests/cli", "tests/server"))
 
 
 def part_clang():
@@ -133,18 +133,18 @@ def part_lint():
 
 
 def part_asan():
-    """AddressSanitizer and UBSan: unit, kernel and CLI tests"""
+    """AddressSanitizer and UBSan: unit, kernel, CLI and server tests"""
     return sanitized_tests("build-asan", "address,undefined")
 
 
 def part_ubsan():
-    """UBSan alone: unit, kernel and CLI tests"""
+    """UBSan alone: unit, kernel, CLI and server tests"""
     return sanitized_tests("build-ubsan", "undefined")
 
 
 def part_tsan():
-    """ThreadSanitizer: unit and kernel tests, statistics on two threads through the CLI"""
-    return sanitized_tests("build-tsan", "thread", "-k", "stats", env={"TDBG_THREADS": "2"})
+    """ThreadSanitizer: unit and kernel tests, statistics on two threads through the CLI, the server"""
+    return sanitized_tests("build-tsan", "thread", "-k", "stats or server", env={"TDBG_THREADS": "2"})
 
 
 def part_fuzz():

@@ -36,10 +36,10 @@ static bool has_header(const struct td_request *r, const char *name)
 void td_answer_response(struct td_request *r, unsigned status, const char *type,
                         struct MHD_Response *response)
 {
-    if (!response)
-        return; /* out of memory: the connection is closed instead */
-    if (r->response) {
-        MHD_destroy_response(response);
+    if (td_answered(r) || !response) {
+        r->speechless = !r->response;
+        if (response)
+            MHD_destroy_response(response);
         return;
     }
     bool good = !type || MHD_add_response_header(response, "Content-Type", type) == MHD_YES;
@@ -51,6 +51,7 @@ void td_answer_response(struct td_request *r, unsigned status, const char *type,
         good = good && MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES;
     if (!good) {
         MHD_destroy_response(response);
+        r->speechless = true;
         return;
     }
     r->response = response;
@@ -120,10 +121,13 @@ static void answer_message(struct td_exchange *x, unsigned status, const char *m
     td_json_begin_object(&json);
     td_json_field_string(&json, "error", message);
     td_json_end_object(&json);
-    if (td_json_finish(&json))
-        td_answer_json(x, status, &body);
-    else
+    (void)td_json_finish(&json); /* the buffer remembers */
+    if (body.failed) {
         td_buffer_release(&body);
+        td_answer_response(x->transport, status, NULL, NULL);
+        return;
+    }
+    td_answer_json(x, status, &body);
 }
 
 void td_answer_error(struct td_exchange *x, unsigned status, const char *format, ...)

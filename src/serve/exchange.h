@@ -70,6 +70,10 @@ const char *td_query(const struct td_exchange *x, const char *name);
 bool td_query_int(struct td_exchange *x, const char *name, int64_t low, int64_t high, int64_t otherwise,
                   int64_t *out);
 
+/* Every path that a client names goes through here, PATH, PATH:NAME or PATH:NAME[slice]: its true form, to be
+ * freed. False: it may not be opened, or is not there, and that was answered (403, 404). */
+bool td_allow_path(struct td_exchange *x, const char *text, char **out);
+
 /* Answers. Bodies are taken over: the buffer is empty afterwards. */
 void td_answer_json(struct td_exchange *x, unsigned status, struct td_buffer *body);
 void td_answer_bytes(struct td_exchange *x, const char *type, struct td_buffer *body);

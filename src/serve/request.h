@@ -31,7 +31,9 @@ struct td_pair_of_text {
 
 struct td_server {
     struct td_server_options options; /* strings are borrowed */
+    const char *start;                /* the comparison that the page opens with; NULL */
     struct MHD_Daemon *daemon;
+    int listening; /* -1: it is the daemon's */
     int port;
     bool loopback; /* nobody but this machine can reach it */
     struct td_guard guard;
@@ -58,6 +60,7 @@ struct td_request {
     struct td_intake intake;
 
     struct MHD_Response *response; /* NULL: none yet */
+    bool speechless;               /* there was no memory for one: the connection is closed instead */
     unsigned status;
     struct td_pair_of_text headers[TD_MAX_ANSWER_HEADERS];
     size_t header_count;
@@ -69,6 +72,11 @@ struct td_request {
 
     char text[]; /* what the target's parts point into */
 };
+
+static inline bool td_answered(const struct td_request *r)
+{
+    return r->response || r->speechless;
+}
 
 /* target.c: a request with its target taken apart; NULL when memory is exhausted. */
 struct td_request *td_request_new(const char *target);

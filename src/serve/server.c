@@ -58,7 +58,8 @@ static void run_away(void *context)
 {
     struct td_request *r = context;
     r->may_wait = true;
-    if (!r->producer.write)
+    td_intake_finish_files(r);
+    if (!td_answered(r) && !r->producer.write)
         r->route->run(&r->exchange);
     if (r->producer.write)
         td_answer_produce(r);
@@ -68,12 +69,13 @@ static void run_away(void *context)
 static enum MHD_Result run(struct td_request *r)
 {
     r->stage = TD_STAGE_ANSWER;
-    if (!r->response)
+    bool files = !td_answered(r) && td_intake_has_files(r);
+    if (!td_answered(r) && !files)
         r->route->run(&r->exchange);
-    if (r->response)
+    if (!td_answered(r) && !files && !r->wants_wait && !r->producer.write)
+        td_answer_error(&r->exchange, 500, "the route has no answer");
+    if (td_answered(r))
         return td_answer_deliver(r);
-    if (!r->wants_wait && !r->producer.write)
-        return MHD_NO; /* there was no memory for an answer */
     MHD_suspend_connection(r->connection);
     if (!td_waiting_start(&r->exchange.server->waiting, run_away, r)) {
         td_answer_error(&r->exchange, 503, "too many requests at once");
@@ -206,30 +208,6 @@ static void raise_file_limit(void)
     }
 }
 
-static tdbg_status start(struct td_server *server, struct tdbg_error *error)
-{
-    int fd;
-    TD_TRY(listen_on(&fd, server, error));
-    if (!server->loopback && !server->options.token) {
-        close(fd);
-        return td_fail(error, TDBG_MISUSE, "beyond loopback a token is needed");
-    }
-    td_guard_init(&server->guard, server->port, server->options.token);
-    raise_file_limit();
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, thread_count(),
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)MEMORY_STEP,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
-        MHD_OPTION_END);
-    if (server->daemon)
-        return TDBG_OK;
-    close(fd);
-    return td_fail(error, TDBG_IO, "cannot start the HTTP server");
-}
-
 tdbg_status td_server_open(struct td_server **out, const struct td_server_options *options,
                            struct tdbg_error *error)
 {
@@ -237,15 +215,38 @@ tdbg_status td_server_open(struct td_server **out, const struct td_server_option
     if (!server)
         return td_fail_nomem(error);
     server->options = *options;
+    server->listening = -1;
     td_waiting_init(&server->waiting);
-    tdbg_status status = td_streams_open(&server->streams, error);
+    tdbg_status status = listen_on(&server->listening, server, error);
+    if (status == TDBG_OK && !server->loopback && !options->token)
+        status = td_fail(error, TDBG_MISUSE, "beyond loopback a token is needed");
     if (status == TDBG_OK)
-        status = start(server, error);
-    if (status == TDBG_OK)
-        *out = server;
-    else
+        status = td_streams_open(&server->streams, error);
+    if (status != TDBG_OK) {
         td_server_close(&server);
-    return status;
+        return status;
+    }
+    td_guard_init(&server->guard, server->port, options->token);
+    *out = server;
+    return TDBG_OK;
+}
+
+tdbg_status td_server_start(struct td_server *server, const char *start, struct tdbg_error *error)
+{
+    server->start = start;
+    raise_file_limit();
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_LISTEN_SOCKET, server->listening, MHD_OPTION_THREAD_POOL_SIZE, thread_count(),
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)MEMORY_STEP,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
+        MHD_OPTION_END);
+    if (!server->daemon)
+        return td_fail(error, TDBG_IO, "cannot start the HTTP server");
+    server->listening = -1;
+    return TDBG_OK;
 }
 
 void td_server_close(struct td_server **slot)
@@ -253,11 +254,10 @@ void td_server_close(struct td_server **slot)
     struct td_server *server = *slot;
     if (!server)
         return;
-    if (server->daemon) {
-        MHD_socket fd = MHD_quiesce_daemon(server->daemon);
-        if (fd != MHD_INVALID_SOCKET)
-            close(fd);
-    }
+    if (server->daemon)
+        server->listening = MHD_quiesce_daemon(server->daemon);
+    if (server->listening >= 0)
+        close(server->listening);
     /* Nothing may be suspended when the daemon stops. */
     if (server->streams)
         td_streams_end(server->streams);

@@ -20,15 +20,18 @@ struct td_server_options {
     const char *host;  /* a name or an address */
     int port;          /* 0: any that is free */
     const char *token; /* NULL: none is asked for; must be given when the host is not loopback */
-    const char *start; /* the comparison that the page opens with; NULL */
     struct td_roots *roots;
     struct td_uploads *uploads;
     uint64_t upload_limit; /* bytes of one upload, for the page to know */
     struct td_desk *desk;
 };
 
+/* Binds the port: clients can connect, and wait until it is started. */
 TD_CHECK tdbg_status td_server_open(struct td_server **out, const struct td_server_options *options,
                                     struct tdbg_error *error);
+
+/* `start` is the comparison that the page opens with, or NULL. */
+TD_CHECK tdbg_status td_server_start(struct td_server *server, const char *start, struct tdbg_error *error);
 
 /* Ends every connection and waits for the routes under way. Whoever makes them wait must have stopped. */
 void td_server_close(struct td_server **server);

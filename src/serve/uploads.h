@@ -1,8 +1,8 @@
-/* uploads.h: the data folder: files that came over the network, with a budget.
+/* uploads.h: files that came over the network, in a folder of their own, with a budget.
  *
- *     DATA/tdbg.db                  the store
- *     DATA/uploads/ID/NAME          a finished upload; ID is ours, NAME the client's, cleaned
- *     DATA/uploads/ID/NAME.part     one that still comes
+ *     FOLDER/ID/NAME          a finished upload; ID is ours, NAME the client's, cleaned
+ *     FOLDER/ID/NAME.part     one that still comes
+ *     FOLDER/lock             held by the one server that uses the folder
  *
  * An upload exists when the store says so, which it does after the file was synced and renamed. What else
  * lies in the folder at start was left by a process that died, and is swept away.
@@ -16,12 +16,15 @@ struct td_uploads;
 struct td_store;
 struct td_upload; /* one that still comes */
 
+/* Makes the folder. IO when another server uses it, or it cannot be written to. */
 TD_CHECK tdbg_status td_uploads_open(struct td_uploads **out, const char *folder, struct td_store *store,
                                      uint64_t most_each, uint64_t most_all, struct tdbg_error *error);
 void td_uploads_close(struct td_uploads **uploads);
 
 TD_CHECK tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, const char *name,
                                      struct tdbg_error *error);
+
+/* LIMIT: the file is larger than one may be. IO: there is no room left, on the disk or in the budget. */
 TD_CHECK tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t size,
                                      struct tdbg_error *error);
 

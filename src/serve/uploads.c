@@ -1,0 +1,401 @@
+/* uploads.c: see uploads.h. A name from the network is one component of a path, made harmless before it is
+ * used; everything is done relative to the folder's descriptor, so that a folder that is moved away does not
+ * mislead us. The SHA-256 is taken while the bytes pass. */
+#include "serve/uploads.h"
+
+#include "base/utf8.h"
+#include "serve/guard.h"
+#include "store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_NAME = 200 };
+
+struct td_uploads {
+    char *path;
+    int folder, lock_file;
+    struct td_store *store;
+    uint64_t most_each, most_all;
+    pthread_mutex_t lock;
+    uint64_t used; /* bytes of all uploads, those that still come too */
+};
+
+struct td_upload {
+    struct td_uploads *uploads;
+    char id[TD_UPLOAD_ID_LENGTH + 1];
+    char name[MAX_NAME + 1], part[MAX_NAME + sizeof ".part"];
+    int folder, file; /* -1: not there */
+    uint64_t bytes;
+    struct sha256_ctx hash;
+};
+
+/* --- Sweeping ------------------------------------------------------------------------------------------- */
+
+struct known {
+    char (*ids)[TD_UPLOAD_ID_LENGTH + 1];
+    size_t count, room;
+    uint64_t bytes;
+    bool failed;
+};
+
+static void note_row(void *context, const struct td_upload_row *row)
+{
+    struct known *k = context;
+    if (k->count == k->room) {
+        size_t room = k->room ? k->room * 2 : 64;
+        void *grown = realloc(k->ids, room * sizeof *k->ids);
+        if (!grown) {
+            k->failed = true;
+            return;
+        }
+        k->ids = grown;
+        k->room = room;
+    }
+    snprintf(k->ids[k->count++], sizeof *k->ids, "%s", row->id);
+    k->bytes += row->bytes;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static bool is_id(const char *text)
+{
+    return strlen(text) == TD_UPLOAD_ID_LENGTH && strspn(text, "0123456789abcdef") == TD_UPLOAD_ID_LENGTH;
+}
+
+/* FOLDER/ID and the files in it. What cannot be removed stays, and is tried again at the next start. */
+static void remove_folder(int parent, const char *id)
+{
+    int fd = openat(parent, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!folder) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+    unlinkat(parent, id, AT_REMOVEDIR);
+}
+
+static tdbg_status sweep(struct td_uploads *u, struct tdbg_error *error)
+{
+    struct known known = {0};
+    tdbg_status status = td_store_each_upload(u->store, note_row, &known, error);
+    if (status == TDBG_OK && known.failed)
+        status = td_fail_nomem(error);
+    int fd = status == TDBG_OK ? openat(u->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (status == TDBG_OK && !folder)
+        status = td_fail_errno(error, "cannot list the uploads");
+    if (status != TDBG_OK) {
+        free(known.ids);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    if (known.count > 0)
+        qsort(known.ids, known.count, sizeof *known.ids, compare_ids);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (is_id(entry->d_name) && (known.count == 0 || !bsearch(entry->d_name, known.ids, known.count,
+                                                                  sizeof *known.ids, compare_ids)))
+            remove_folder(u->folder, entry->d_name);
+    closedir(folder);
+    free(known.ids);
+    u->used = known.bytes;
+    return TDBG_OK;
+}
+
+/* --- The folder ----------------------------------------------------------------------------------------- */
+
+static tdbg_status open_folder(struct td_uploads *u, struct tdbg_error *error)
+{
+    if (mkdir(u->path, 0700) != 0 && errno != EEXIST)
+        return td_fail_errno(error, "cannot make the folder of uploads");
+    u->folder = open(u->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (u->folder < 0)
+        return td_fail_errno(error, "cannot open the folder of uploads");
+    u->lock_file = openat(u->folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (u->lock_file < 0)
+        return td_fail_errno(error, "cannot write to the folder of uploads");
+    if (flock(u->lock_file, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK
+                   ? td_fail(error, TDBG_IO, "another tdbg serve uses it (--data takes another folder)")
+                   : td_fail_errno(error, "cannot lock the folder of uploads");
+    return TDBG_OK;
+}
+
+tdbg_status td_uploads_open(struct td_uploads **out, const char *folder, struct td_store *store,
+                            uint64_t most_each, uint64_t most_all, struct tdbg_error *error)
+{
+    struct td_uploads *u = calloc(1, sizeof *u);
+    if (!u)
+        return td_fail_nomem(error);
+    *u = (struct td_uploads){.folder = -1,
+                             .lock_file = -1,
+                             .store = store,
+                             .most_each = most_each,
+                             .most_all = most_all,
+                             .path = strdup(folder)};
+    pthread_mutex_init(&u->lock, NULL);
+    tdbg_status status = u->path ? open_folder(u, error) : td_fail_nomem(error);
+    if (status == TDBG_OK)
+        status = sweep(u, error);
+    if (status == TDBG_OK)
+        *out = u;
+    else
+        td_uploads_close(&u);
+    return status;
+}
+
+void td_uploads_close(struct td_uploads **uploads)
+{
+    struct td_uploads *u = *uploads;
+    if (!u)
+        return;
+    if (u->folder >= 0)
+        close(u->folder);
+    if (u->lock_file >= 0)
+        close(u->lock_file);
+    pthread_mutex_destroy(&u->lock);
+    free(u->path);
+    free(u);
+    *uploads = NULL;
+}
+
+/* Takes `bytes` of the budget. */
+static bool charge(struct td_uploads *u, uint64_t bytes)
+{
+    pthread_mutex_lock(&u->lock);
+    bool room = bytes <= u->most_all && u->used <= u->most_all - bytes;
+    if (room)
+        u->used += bytes;
+    pthread_mutex_unlock(&u->lock);
+    return room;
+}
+
+static void refund(struct td_uploads *u, uint64_t bytes)
+{
+    pthread_mutex_lock(&u->lock);
+    u->used -= bytes < u->used ? bytes : u->used;
+    pthread_mutex_unlock(&u->lock);
+}
+
+/* --- One upload ----------------------------------------------------------------------------------------- */
+
+/* One component of a path that every file system takes: no folders, nothing hidden, no control codes. */
+static void clean_name(char out[MAX_NAME + 1], const char *name)
+{
+    for (const char *c = name; *c; c++)
+        if (*c == '/' || *c == '\\')
+            name = c + 1;
+    size_t length = strlen(name);
+    const char *cut = length > MAX_NAME ? name + length - MAX_NAME : name; /* its end tells the format */
+    while ((*cut & 0xc0) == 0x80)
+        cut++;
+    snprintf(out, MAX_NAME + 1, "%s", *cut ? cut : "upload");
+    td_utf8_clean(out);
+    if (out[0] == '.')
+        out[0] = '_';
+}
+
+static tdbg_status fail_space(struct tdbg_error *error, const char *what)
+{
+    if (errno == ENOSPC || errno == EDQUOT)
+        return td_fail(error, TDBG_IO, "no space left in the data folder");
+    return td_fail_errno(error, what);
+}
+
+tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, const char *name,
+                            struct tdbg_error *error)
+{
+    struct td_upload *upload = calloc(1, sizeof *upload);
+    if (!upload)
+        return td_fail_nomem(error);
+    upload->uploads = uploads;
+    upload->folder = upload->file = -1;
+    sha256_init(&upload->hash);
+    clean_name(upload->name, name);
+    snprintf(upload->part, sizeof upload->part, "%s.part", upload->name);
+    tdbg_status status = TDBG_OK;
+    if (!td_guard_random(upload->id, TD_UPLOAD_ID_LENGTH))
+        status = td_fail(error, TDBG_IO, "the system has no random numbers");
+    else if (mkdirat(uploads->folder, upload->id, 0700) != 0)
+        status = fail_space(error, "cannot make a folder for the upload");
+    if (status != TDBG_OK) {
+        free(upload);
+        return status;
+    }
+    upload->folder = openat(uploads->folder, upload->id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (upload->folder >= 0)
+        upload->file =
+            openat(upload->folder, upload->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (upload->file < 0) {
+        status = fail_space(error, "cannot make a file for the upload");
+        td_upload_abandon(&upload);
+        return status;
+    }
+    *out = upload;
+    return TDBG_OK;
+}
+
+tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t size,
+                            struct tdbg_error *error)
+{
+    struct td_uploads *u = upload->uploads;
+    if (size > u->most_each || upload->bytes > u->most_each - size)
+        return td_fail(error, TDBG_LIMIT, "the file is larger than %" PRIu64 " bytes (--limit-upload)",
+                       u->most_each);
+    if (!charge(u, size))
+        return td_fail(error, TDBG_IO,
+                       "the uploads fill their budget of %" PRIu64 " bytes; remove comparisons that are no "
+                       "longer needed",
+                       u->most_all);
+    upload->bytes += size; /* charged, whatever becomes of it */
+    sha256_update(&upload->hash, size, bytes);
+    for (const char *at = bytes; size > 0;) {
+        ssize_t written = write(upload->file, at, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return fail_space(error, "cannot write the upload");
+        at += written;
+        size -= (size_t)written;
+    }
+    return TDBG_OK;
+}
+
+/* Made to last: the bytes, then the name, then both folders. */
+static tdbg_status settle(struct td_upload *upload, struct tdbg_error *error)
+{
+    if (fsync(upload->file) != 0 ||
+        renameat(upload->folder, upload->part, upload->folder, upload->name) != 0 ||
+        fsync(upload->folder) != 0 || fsync(upload->uploads->folder) != 0)
+        return fail_space(error, "cannot write the upload");
+    return TDBG_OK;
+}
+
+static tdbg_status describe(struct td_uploaded *out, const struct td_uploads *u,
+                            const struct td_upload_row *row, struct tdbg_error *error)
+{
+    struct td_uploaded found = {.bytes = row->bytes, .name = strdup(row->name)};
+    snprintf(found.id, sizeof found.id, "%s", row->id);
+    snprintf(found.sha256, sizeof found.sha256, "%s", row->sha256);
+    if (!found.name || asprintf(&found.path, "%s/%s/%s", u->path, found.id, found.name) < 0) {
+        free(found.name);
+        return td_fail_nomem(error);
+    }
+    *out = found;
+    return TDBG_OK;
+}
+
+tdbg_status td_upload_finish(struct td_upload **slot, struct td_uploaded *out, struct tdbg_error *error)
+{
+    struct td_upload *upload = *slot;
+    struct td_uploads *u = upload->uploads;
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    char sha256[TD_SHA256_LENGTH + 1] = "";
+    sha256_digest(&upload->hash, sizeof digest, digest);
+    base16_encode_update(sha256, sizeof digest, digest);
+    const struct td_upload_row row = {.id = upload->id,
+                                      .name = upload->name,
+                                      .sha256 = sha256,
+                                      .bytes = upload->bytes,
+                                      .created = (int64_t)time(NULL)};
+    struct td_uploaded done = {0};
+    tdbg_status status = settle(upload, error);
+    if (status == TDBG_OK)
+        status = describe(&done, u, &row, error);
+    if (status == TDBG_OK)
+        status = td_store_add_upload(u->store, &row, error);
+    if (status != TDBG_OK) {
+        td_uploaded_release(&done);
+        td_upload_abandon(slot);
+        return status;
+    }
+    close(upload->file);
+    close(upload->folder);
+    free(upload);
+    *slot = NULL;
+    *out = done;
+    return TDBG_OK;
+}
+
+void td_upload_abandon(struct td_upload **slot)
+{
+    struct td_upload *upload = *slot;
+    if (!upload)
+        return;
+    if (upload->file >= 0)
+        close(upload->file);
+    if (upload->folder >= 0)
+        close(upload->folder);
+    remove_folder(upload->uploads->folder, upload->id);
+    refund(upload->uploads, upload->bytes);
+    free(upload);
+    *slot = NULL;
+}
+
+/* --- Finished ones -------------------------------------------------------------------------------------- */
+
+struct search {
+    const struct td_uploads *uploads;
+    const char *id;
+    struct td_uploaded *out;
+    struct tdbg_error *error;
+    tdbg_status status;
+};
+
+static void look_at_row(void *context, const struct td_upload_row *row)
+{
+    struct search *s = context;
+    if (s->status == TDBG_NOTFOUND && strcmp(row->id, s->id) == 0)
+        s->status = describe(s->out, s->uploads, row, s->error);
+}
+
+tdbg_status td_uploads_find(struct td_uploads *uploads, const char *id, struct td_uploaded *out,
+                            struct tdbg_error *error)
+{
+    struct search search = {uploads, id, out, error, TDBG_NOTFOUND};
+    TD_TRY(td_store_each_upload(uploads->store, look_at_row, &search, error));
+    if (search.status == TDBG_NOTFOUND)
+        return td_fail(error, TDBG_NOTFOUND, "there is no upload %.32s", id);
+    return search.status;
+}
+
+void td_uploaded_release(struct td_uploaded *uploaded)
+{
+    free(uploaded->name);
+    free(uploaded->path);
+    *uploaded = (struct td_uploaded){0};
+}
+
+tdbg_status td_uploads_remove(struct td_uploads *uploads, const char *id, struct tdbg_error *error)
+{
+    struct td_uploaded found;
+    TD_TRY(td_uploads_find(uploads, id, &found, error));
+    tdbg_status status = td_store_remove_upload(uploads->store, id, error);
+    if (status == TDBG_OK) {
+        remove_folder(uploads->folder, found.id);
+        refund(uploads, found.bytes);
+    }
+    td_uploaded_release(&found);
+    return status;
+}

@@ -1,0 +1,223 @@
+"""Uploads: what arrives is what was sent; limits, names, trouble, and nothing left behind."""
+import hashlib
+import os
+import random
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from serving import PATIENCE, Server
+
+
+def files_in(server):
+    folder = server.data / "uploads"
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.parent != folder)
+
+
+def test_upload(server):
+    data = random.Random(1).randbytes(3_000_000)
+    answer = server.post("/api/v1/uploads?name=a%20b.zip", data)
+    assert answer.status == 201
+    document = answer.json
+    assert document == {"id": document["id"], "name": "a b.zip", "bytes": len(data),
+                        "sha256": hashlib.sha256(data).hexdigest()}
+    path = server.data / "uploads" / document["id"] / "a b.zip"
+    assert path.read_bytes() == data
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_empty_upload(server):
+    document = server.post("/api/v1/uploads?name=nothing.npy", b"").json
+    assert document["bytes"] == 0 and document["sha256"] == hashlib.sha256(b"").hexdigest()
+
+
+@pytest.mark.parametrize("name, kept", [
+    ("../../evil.sh", "evil.sh"), ("/etc/passwd", "passwd"), ("C:\\dir\\file.npy", "file.npy"), ("..", "_."), (".", "_"),
+    (".hidden", "_hidden"), ("dir/", "upload"), ("a\nb\x1b[1m.npy", "a?b?[1m.npy"), ("é" * 300 + ".npy", "é" * 98 + ".npy"),
+    ("lock", "lock"),
+])
+def test_names_are_made_harmless(server, name, kept):
+    upload = server.upload(name, b"abc")
+    assert files_in(server) == [f"{upload}/{kept}"]
+
+
+def test_upload_needs_a_name(server):
+    assert server.post("/api/v1/uploads", b"abc").error == "an upload needs a name (?name=FILE)"
+    assert server.post("/api/v1/uploads?name=", b"abc").status == 400
+    assert files_in(server) == []
+
+
+def test_too_large(serve):
+    server = serve("--limit-upload", "100kB")
+    answer = server.post("/api/v1/uploads?name=a", b"x" * 100_001)
+    assert answer.status == 413 and answer.error == "the file is larger than 100000 bytes (--limit-upload)"
+    assert files_in(server) == []
+    assert server.post("/api/v1/uploads?name=a", b"x" * 100_000).status == 201
+
+
+def test_too_large_without_saying_so(serve):
+    """Chunked: the size shows as it comes."""
+    server = serve("--limit-upload", "100kB")
+    connection = server.connect()
+    connection.request("POST", "/api/v1/uploads?name=a", iter([b"x" * 50_000] * 20), encode_chunked=True,
+                       headers={"Transfer-Encoding": "chunked"})
+    assert connection.getresponse().status == 413
+    assert files_in(server) == []
+
+
+def test_budget_of_all(serve):
+    server = serve("--limit-upload", "1kB")  # twenty of them
+    for _ in range(20):
+        server.upload("a", b"x" * 1000)
+    answer = server.post("/api/v1/uploads?name=a", b"x")
+    assert answer.status == 507 and "budget of 20000 bytes" in answer.error
+    assert len(files_in(server)) == 20
+    assert server.get("/health").status == 200
+
+
+def test_broken_off(server):
+    client = socket.create_connection(("127.0.0.1", server.port))
+    client.sendall(f"POST /api/v1/uploads?name=a HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: 1000000\r\n\r\n".encode())
+    client.sendall(b"x" * 5000)
+    for _ in range(100):
+        if files_in(server):
+            break
+        time.sleep(0.02)
+    assert [name.endswith("/a.part") for name in files_in(server)] == [True]
+    client.close()
+    for _ in range(200):
+        if not files_in(server):
+            break
+        time.sleep(0.02)
+    assert files_in(server) == []
+    assert list((server.data / "uploads").iterdir()) == [server.data / "uploads" / "lock"]
+
+
+def test_many_at_once(server):
+    pieces = [random.Random(i).randbytes(200_000 + i) for i in range(40)]
+    ids = [None] * len(pieces)
+
+    def send(number):
+        ids[number] = server.upload(f"{number}.bin", pieces[number])
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(len(pieces))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, upload in enumerate(ids):
+        assert (server.data / "uploads" / upload / f"{number}.bin").read_bytes() == pieces[number]
+
+
+def test_survives_a_restart(serve):
+    server = serve()
+    upload = server.upload("a.bin", b"abc")
+    stray = server.data / "uploads" / ("0" * 16)
+    server.stop()
+    stray.mkdir()
+    (stray / "half.part").write_bytes(b"x" * 1000)
+    server = serve()
+    assert files_in(server) == [f"{upload}/a.bin"]
+
+
+def killed_mid_upload(data, seed):
+    """One round: some uploads finish, one is under way when the server is killed."""
+    rng = random.Random(seed)
+    finished = {}
+    server = Server(data)
+    for number in range(rng.randrange(3)):
+        content = rng.randbytes(rng.randrange(200_000))
+        finished[server.upload(f"{number}.bin", content)] = content
+    client = socket.create_connection(("127.0.0.1", server.port))
+    client.sendall(f"POST /api/v1/uploads?name=late HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: 400000\r\n\r\n".encode())
+    client.sendall(b"x" * rng.randrange(400_001))
+    time.sleep(rng.random() * 0.03)
+    server.kill()
+    client.close()
+    return finished
+
+
+def rounds_of_killing(tmp_path, count):
+    finished = {}
+    for seed in range(count):
+        finished.update(killed_mid_upload(tmp_path, seed))
+        with Server(tmp_path) as server:
+            there = {name.split("/")[0]: server.data / "uploads" / name for name in files_in(server)}
+            # One more may be whole: it was saved, and killed before it could say so.
+            assert set(finished) <= set(there) and len(there) <= len(finished) + seed + 1
+            for upload, content in finished.items():
+                assert there[upload].read_bytes() == content
+            assert not [path for path in there.values() if path.name.endswith(".part")]
+            for upload in set(there) - set(finished):
+                assert there[upload].read_bytes() == b"x" * 400_000
+
+
+def test_killed_in_mid_upload(tmp_path):
+    rounds_of_killing(tmp_path, 3)
+
+
+@pytest.mark.slow
+def test_killed_in_mid_upload_fifty_times(tmp_path):
+    rounds_of_killing(tmp_path, 50)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"cannot mount: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_full_disk(small_disk):
+    with Server(small_disk) as server:
+        kept = server.upload("small", b"x" * 100_000)
+        for _ in range(3):
+            answer = server.post("/api/v1/uploads?name=large", b"x" * 4_000_000)
+            assert answer.status == 507 and answer.error == "no space left in the data folder"
+        assert files_in(server) == [f"{kept}/small"]
+        assert server.get("/health").status == 200
+        assert server.post("/api/v1/uploads?name=fits", b"x" * 100_000).status == 201
+
+
+def folder(server, path=None):
+    return server.get("/api/v1/folder" + (f"?path={path}" if path is not None else ""))
+
+
+def test_folder(server, tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "10.npy").write_bytes(b"x" * 10)
+    (tmp_path / "models" / "9.npy").write_bytes(b"x" * 9)
+    (tmp_path / "models" / "sub").mkdir()
+    (tmp_path / "models" / ".hidden").write_bytes(b"")
+    os.mkfifo(tmp_path / "models" / "pipe")
+    os.symlink("/etc/passwd", tmp_path / "models" / "out")
+    os.symlink(tmp_path / "models" / "9.npy", tmp_path / "models" / "in")
+    root = str(tmp_path.resolve())
+    assert folder(server).json == {"path": None, "parent": None, "entries": [
+        {"name": root, "path": root, "kind": "folder", "bytes": 0}]}
+    models = folder(server, f"{root}/models").json
+    assert models["path"] == f"{root}/models" and models["parent"] == root
+    assert [(e["name"], e["kind"], e["bytes"]) for e in models["entries"]] == [
+        ("9.npy", "file", 9), ("10.npy", "file", 10), ("in", "file", 9), ("sub", "folder", 0)]
+    assert folder(server, root).json["parent"] is None
+    assert folder(server, f"{root}/models/9.npy").status == 400
+    assert folder(server, f"{root}/nothing").status == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/etc", "/no/such/thing", "{root}/../", "{root}/sub/../../..", "..", "{root}x"])
+def test_folder_outside_the_roots(server, tmp_path, path):
+    answer = folder(server, path.format(root=tmp_path.resolve()))
+    assert answer.status == 403
+    assert answer.error == "the path is not under a root of this server (--root adds one)"
+
+
+def test_folder_through_a_link(server, tmp_path):
+    os.symlink("/etc", tmp_path / "link")
+    assert folder(server, f"{tmp_path}/link").status == 403
