@@ -131,8 +131,11 @@ function headerShape(response: Response): number[] {
   return text === "" ? [] : text.split(",").map(Number);
 }
 
-export async function values(id: string, index: number, slice: string, signal?: AbortSignal): Promise<Values> {
-  const response = await send("GET", address(`${pairPath(id, index)}/values`, { slice }), undefined, signal);
+/** A part of a tensor: a slice of its shape, or a range of it flattened. */
+export type Part = { slice: string } | { flat: string };
+
+export async function values(id: string, index: number, part: Part, signal?: AbortSignal): Promise<Values> {
+  const response = await send("GET", address(`${pairPath(id, index)}/values`, part), undefined, signal);
   const sides = response.headers.get("X-Tdbg-Sides") ?? "ab";
   const all = new Float64Array(await response.arrayBuffer());
   const shape = headerShape(response);
@@ -186,5 +189,5 @@ export async function tile(id: string, index: number, request: TileRequest, sign
   return { rows, columns, values: new Float32Array(await response.arrayBuffer()) };
 }
 
-export const sliceAddress = (id: string, index: number, side: Which, slice: string, format: "npy" | "csv") =>
-  address(`${pairPath(id, index)}/export`, { side, slice, format });
+export const sliceAddress = (id: string, index: number, side: Which, part: Part, format: "npy" | "csv") =>
+  address(`${pairPath(id, index)}/export`, { side, ...part, format });

@@ -201,6 +201,8 @@ export interface Uploaded {
 export interface PageState {
   /** Indices of pairs in the order somebody dragged them into. */
   order?: number[];
+  /** Slices of both sides that were mapped by hand, by the index of the pair. */
+  mappings?: Record<number, { a: string; b: string }>;
 }
 
 // --- looking at a pair --------------------------------------------------------------------------------------

@@ -1,0 +1,114 @@
+// What the comparison found of this pair: verdict and rule, layout in words, diagnosis with evidence, metrics, and
+// both sides' statistics.
+import type { ComponentChildren } from "preact";
+import { count, exact, plural, shape, short, similarity } from "../../format";
+import type { Diagnosis, Layout, Num, Pair, PairDetail, TensorInfo, TensorStats, Verdict } from "../../model";
+import { stepWords } from "./layout_words";
+
+const verdictWords: Record<Verdict, string> = {
+  identical: "identical", within: "within", diverged: "diverged", error: "not compared", only_a: "only in A", only_b: "only in B",
+};
+
+/** `title` is the name in the heading: said once is enough. */
+export function SideLine({ letter, tensor, title }: { letter: string; tensor: TensorInfo; title: string | undefined }) {
+  return (
+    <p class="side-line">
+      <b class="side-letter">{letter}</b>
+      {tensor.name !== title && <span class="mono side-name">{tensor.name}</span>}
+      <span class="mono dim">{tensor.dtype}</span>
+      <span class="mono">{shape(tensor.shape)}</span>
+      {tensor.shards !== undefined && <span class="dim">{plural(tensor.shards, "shard")}</span>}
+    </p>
+  );
+}
+
+export function VerdictLine({ pair }: { pair: Pair }) {
+  return (
+    <p class="verdict-line">
+      <b class={`verdict ${pair.verdict}`}>{verdictWords[pair.verdict]}</b>
+      <span>{pair.reason}</span>
+      {pair.origin && <span class="dim">{pair.origin === "born" ? "born here" : "inherited from what feeds it"}</span>}
+    </p>
+  );
+}
+
+export function LayoutLine({ layout }: { layout: Layout }) {
+  if (layout.steps.length === 0) return null;
+  return (
+    <p class="layout-line">
+      <span class="dim">Lined up: </span>
+      {layout.steps.map((step) => stepWords(step)).join("; ")}
+      <span class="dim">
+        {" "}→ <span class="mono">{shape(layout.shape)}</span>
+        {layout.by_value && ", chosen by the values"}
+        {layout.repaired && ", because what follows agrees"}
+      </span>
+    </p>
+  );
+}
+
+export function Diagnoses({ list }: { list: readonly Diagnosis[] }) {
+  return (
+    <ol class="diagnoses" aria-label="Diagnosis, the likeliest first">
+      {list.map((d, i) => (
+        <li key={i}>
+          <b>{d.kind.replaceAll("_", " ")}</b>
+          <meter min={0} max={1} value={d.confidence} title={`confidence ${d.confidence}`} aria-label={`confidence ${d.confidence}`} />
+          <span>{d.detail}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Fact({ name, title, children }: { name: string; title?: string; children: ComponentChildren }) {
+  return <div><dt>{name}</dt><dd class="mono" title={title}>{children}</dd></div>;
+}
+
+const metricRows = [
+  ["max_abs", "max |d|"], ["mean_abs", "mean |d|"], ["max_rel", "max relative"], ["mean_rel", "mean relative"], ["rmse", "RMSE"],
+  ["mse", "MSE"], ["rel_l2", "relative L2"], ["snr_db", "SNR, dB"],
+] as const;
+
+export function MetricsTable({ detail, floor }: { detail: PairDetail; floor: number | undefined }) {
+  const m = detail.metrics;
+  if (!m) return null;
+  return (
+    <section aria-label="Difference">
+      <h3>Difference</h3>
+      <dl class="facts">
+        {metricRows.map(([key, name]) => <Fact key={key} name={name} title={exact(m[key])}>{short(m[key], 4)}</Fact>)}
+        {floor !== undefined && <Fact name="allowed" title={exact(floor)}>{short(floor, 4)}</Fact>}
+        <Fact name="cosine" title={exact(m.cosine)}>{similarity(m.cosine)}</Fact>
+        <Fact name="beyond">{count(m.beyond)} of {count(m.count)}</Fact>
+        {m.max_ulp !== null && <Fact name="max ulp">{count(m.max_ulp)}</Fact>}
+      </dl>
+    </section>
+  );
+}
+
+type StatKey = "mean" | "std" | "min" | "max" | "norm" | "count" | "zeros" | "nan" | "inf";
+const statRows: readonly StatKey[] = ["mean", "std", "min", "max", "norm", "count", "zeros", "nan", "inf"];
+const isCount = (key: StatKey) => key === "count" || key === "zeros" || key === "nan" || key === "inf";
+const statText = (key: StatKey, value: Num) => (isCount(key) ? count(Number(value)) : short(value, 4));
+
+export function StatsTable({ a, b }: { a: TensorStats | null; b: TensorStats | null }) {
+  const sides = [a, b].filter((side) => side !== null);
+  if (sides.length === 0) return null;
+  return (
+    <section aria-label="Statistics">
+      <h3>Statistics</h3>
+      <table class="stats">
+        <thead><tr><td />{a && <th scope="col">A</th>}{b && <th scope="col">B</th>}</tr></thead>
+        <tbody>
+          {statRows.map((key) => (
+            <tr key={key} class={(key === "nan" || key === "inf") && sides.some((s) => s[key] > 0) ? "alarm" : undefined}>
+              <th scope="row">{key}</th>
+              {sides.map((side, i) => <td key={i} class="number" title={exact(side[key])}>{statText(key, side[key])}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
