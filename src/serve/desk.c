@@ -65,8 +65,11 @@ tdbg_status td_desk_open(struct td_desk **out, struct td_store *store, struct td
     return status;
 }
 
-static void stop_work(struct td_desk *desk)
+void td_desk_stop(struct td_desk *desk)
 {
+    if (!desk->works)
+        return;
+    desk->works = false;
     pthread_mutex_lock(&desk->lock);
     desk->stopping = true;
     for (struct td_entry *e = desk->newest; e; e = e->older)
@@ -81,8 +84,7 @@ void td_desk_close(struct td_desk **desk_place)
     struct td_desk *desk = *desk_place;
     if (!desk)
         return;
-    if (desk->works)
-        stop_work(desk);
+    td_desk_stop(desk);
     for (struct td_entry *e; (e = desk->newest);) {
         td_opened_close(td_desk_detach(desk, e));
         td_entry_unlink(desk, e);

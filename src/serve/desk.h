@@ -25,6 +25,9 @@ TD_CHECK tdbg_status td_desk_open(struct td_desk **out, struct td_store *store, 
                                   struct tdbg_error *error);
 void td_desk_close(struct td_desk **desk);
 
+/* Stops all work and lets everybody go who waits. Orders are still taken, and begun at the next start. */
+void td_desk_stop(struct td_desk *desk);
+
 /* What to compare. Strings are copied. */
 struct td_order_side {
     const char *name;   /* as people see it */

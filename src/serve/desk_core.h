@@ -84,7 +84,8 @@ struct td_desk {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t worker;
-    bool works, stopping;
+    bool works;    /* there is a worker to be stopped; whoever opens and closes the desk knows */
+    bool stopping; /* under the lock */
     struct td_entry *newest, *oldest, *by_id[TD_BUCKETS], *by_session[TD_BUCKETS];
     size_t waiting; /* queued, or about to be */
     struct td_opened *open[TD_MOST_OPEN];
