@@ -1,0 +1,461 @@
+"""Comparisons over HTTP, from the first order to the last deletion. See docs/api.md, "Comparisons"."""
+import json
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+from comparing import (COMPARISONS, begin, dump, events, finished, large, look, pack, rest, result, started, upload)
+
+SMALL = {"identical": 3, "within": 0, "diverged": 1, "errors": 0, "only_a": 0, "only_b": 0, "pairs": 4}
+
+
+@pytest.fixture
+def sides(tmp_path):
+    """Two folders that part at layer 1, key."""
+    return dump(tmp_path / "hf"), dump(tmp_path / "ours", change="1_key")
+
+
+# --- the life of one -----------------------------------------------------------------------------------------
+
+
+def test_from_order_to_result(server, sides, tdbg):
+    a, b = sides
+    answer = begin(server, a, b)
+    assert answer.status == 202
+    c = answer.json
+    assert c["status"] in ("queued", "running", "done")
+    assert (c["title"], c["kind"], c["error"], c["settings"]) == ("hf against ours", "diff", None, {})
+    assert c["a"] == {"name": "hf", "path": str(a), "upload": None, "changed": False, "missing": False}
+    assert abs(c["created"] - time.time()) < 60
+    c = rest(server, c["id"])
+    assert (c["status"], c["summary"]) == ("done", SMALL)
+    assert (c["first"]["index"], c["first"]["name"]) == (2, "1_key.npy") or c["first"]["name"] == "1_key.npy"
+    assert c["progress"]["done"] == c["progress"]["total"] > 0
+    assert result(server, c["id"]) == tdbg.json("diff", a, b, status=1)
+    assert server.get(COMPARISONS).json == {"comparisons": [c]}
+
+
+def test_exploring_one_input(server, sides, tdbg):
+    comparison = finished(server, sides[0])
+    c = look(server, comparison)
+    assert (c["kind"], c["b"], c["title"], c["first"]) == ("explore", None, "hf", None)
+    assert c["summary"] == {"tensors": 4, "bytes": 4 * 64 * 64 * 4, "with_nan": 0, "with_inf": 0, "skipped": 0}
+    document = result(server, comparison)
+    assert document == tdbg.json("stats", sides[0])
+    assert [t["format"] for t in document["tensors"]] == ["npy"] * 4
+    for name in ("report.html", "report.csv", "report.xml", "pairs.json"):
+        answer = server.get(f"{COMPARISONS}/{comparison}/{name}")
+        assert (answer.status, answer.error) == (409, "a single input is explored: there is no comparison to report")
+
+
+def test_a_tensor_and_a_slice(server, sides, tdbg):
+    a, b = (f"{side}:1_key.npy[0:8, 3]" for side in sides)
+    comparison = finished(server, a, b)
+    assert look(server, comparison)["a"]["name"] == "hf:1_key.npy[0:8, 3]"
+    assert result(server, comparison) == tdbg.json("diff", a, b, status=1)
+    explored = result(server, finished(server, a))
+    assert [t["shape"] for t in explored["tensors"]] == [[8]]
+
+
+def test_a_title_of_ones_own(server, sides):
+    assert begin(server, *sides, title="Sunday's run \u2013 “b”").json["title"] == "Sunday's run – “b”"
+
+
+def test_newest_first(server, sides):
+    ids = [finished(server, *sides) for _ in range(3)]
+    assert [c["id"] for c in server.get(COMPARISONS).json["comparisons"]] == ids[::-1]
+
+
+def test_an_input_that_cannot_be_read(server, sides, tmp_path):
+    broken = tmp_path / "broken.npy"
+    broken.write_bytes(b"\x93NUMPY\x01\x00nonsense")
+    c = rest(server, started(server, broken, sides[1]))
+    assert c["status"] == "failed"
+    assert c["error"].startswith(f"{broken}: "), c
+    assert (c["summary"], c["first"]) == (None, None)
+    answer = server.get(f"{COMPARISONS}/{c['id']}/result")
+    assert (answer.status, answer.error) == (409, f"the comparison failed: {c['error']}")
+    # Mended, it is compared again.
+    np.save(broken, np.zeros((64, 64), np.float32))
+    assert server.put(f"{COMPARISONS}/{c['id']}/settings", {}).status == 202
+    c = rest(server, c["id"])
+    assert (c["status"], c["error"]) == ("done", None)
+
+
+def test_reports(server, sides, tdbg, tmp_path):
+    comparison = finished(server, *sides)
+    files = {name: tmp_path / name for name in ("report.html", "report.csv", "report.xml", "pairs.json")}
+    tdbg.text("diff", *sides, "--html", files["report.html"], "--csv", files["report.csv"], "--junit",
+              files["report.xml"], "--save-pairs", files["pairs.json"], status=1)
+    types = {"report.html": "text/html; charset=utf-8", "report.csv": "text/csv; charset=utf-8",
+             "report.xml": "application/xml", "pairs.json": "application/json"}
+    for name, path in files.items():
+        answer = server.get(f"{COMPARISONS}/{comparison}/{name}")
+        assert answer.status == 200
+        assert answer.body == path.read_bytes(), name
+        assert answer.headers["Content-Type"] == types[name]
+        assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}"'
+    answer = server.get(f"{COMPARISONS}/{comparison}/report.json")
+    assert answer.json == tdbg.json("diff", *sides, status=1)
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="report.json"'
+
+
+def test_what_is_not_there(server):
+    nothing = f"{COMPARISONS}/0123456789abcdef"
+    for method, path, body in (
+        ("GET", "", None), ("DELETE", "", None), ("POST", "/cancel", None), ("PUT", "/settings", {}),
+        ("GET", "/result", None), ("GET", "/events", None), ("GET", "/report.html", None),
+        ("GET", "/report.json", None), ("GET", "/pairs.json", None),
+    ):  # fmt: skip
+        answer = server.request(method, nothing + path, body)
+        assert (answer.status, answer.error) == (404, "no comparison '0123456789abcdef'"), (method, path)
+    for method, body in ("GET", None), ("PUT", {}):
+        answer = server.request(method, nothing + "/state", body)
+        assert (answer.status, answer.error) == (404, "no such comparison")
+
+
+# --- orders that make no sense -------------------------------------------------------------------------------
+
+NEITHER = 'is neither {"path": …} nor {"upload": …}'
+
+BAD_ORDERS = [
+    ([], 400, "the body is not an object"),
+    ({}, 400, f'"a" {NEITHER}'),
+    ({"a": "x"}, 400, f'"a" {NEITHER}'),
+    ({"a": {}}, 400, f'"a" {NEITHER}'),
+    ({"a": {"path": 3}}, 400, f'"a" {NEITHER}'),
+    ({"a": {"path": "x", "upload": "y"}}, 400, f'"a" {NEITHER}'),
+    ({"a": {"upload": "0123456789abcdef"}}, 404, "\"a\": no upload '0123456789abcdef'"),
+    ({"a": {"path": "A"}, "b": {}}, 400, f'"b" {NEITHER}'),
+    ({"a": {"path": "A"}, "color": 1}, 400, 'no member is called "color"'),
+    ({"a": {"path": "A"}, "title": 1}, 400, '"title" is not a text of at most 400 bytes'),
+    ({"a": {"path": "A"}, "title": "x" * 401}, 400, '"title" is not a text of at most 400 bytes'),
+]
+
+
+@pytest.mark.parametrize("order,status,error", BAD_ORDERS)
+def test_bad_orders(server, sides, order, status, error):
+    text = json.dumps(order).replace('"A"', json.dumps(str(sides[0])))
+    answer = server.post(COMPARISONS, json.loads(text))
+    assert (answer.status, answer.error) == (status, error)
+
+
+BAD_SETTINGS = [
+    (3, 400, '"settings" is not an object'),
+    ({"colour": 1}, 400, 'no setting is called "colour"'),
+    ({"match": 3}, 400, '"match" is not a text'),
+    ({"match": ""}, 400, '"match" is not a text'),
+    ({"match": "magic"}, 400, None),
+    ({"match": "regex:(=>x"}, 400, None),
+    ({"match": "exact,program:touch BAIT"}, 403, "a matcher that is a program runs only from the command line"),
+    ({"match": "program:touch BAIT"}, 403, "a matcher that is a program runs only from the command line"),
+    ({"threshold": "x"}, 400, '"threshold" is not a number of 0 to 1'),
+    ({"threshold": 1.5}, 400, '"threshold" is not a number of 0 to 1'),
+    ({"threshold": -0.5}, 400, '"threshold" is not a number of 0 to 1'),
+    ({"policy": "lenient"}, 400, "no policy 'lenient'; there are noise and strict"),
+    ({"policy": "strict", "rtol": 0.1}, 400, "one rule at a time: a policy, rtol and atol, or a reference"),
+    ({"rtol": -1}, 400, '"rtol" is not a number of 0 or more'),
+    ({"atol": True}, 400, '"atol" is not a number of 0 or more'),
+    ({"layout": "sideways"}, 400, "'sideways' is no layout; write it as 'b h t d -> t h d'"),
+    ({"reference": 5}, 400, '"reference" is not a text'),
+    ({"reference": "/etc/passwd"}, 403, None),
+    ({"top": 1.5}, 400, '"top" is not a whole number of 0 to 1000'),
+    ({"top": 1001}, 400, '"top" is not a whole number of 0 to 1000'),
+    ({"pairs": {}}, 400, 'no array "pairs"'),
+    ({"pairs": [{"a": "x"}]}, 400, 'pair 0 has no "a" and "b" that are names'),
+    ({"pairs": [{"a": "x", "b": "y", "a_part": [2, 2]}]}, 400, 'pair 0: "a_part" is not [which, of how many]'),
+]
+
+
+@pytest.mark.parametrize("settings,status,error", BAD_SETTINGS)
+def test_bad_settings(server, sides, tmp_path, settings, status, error):
+    bait = tmp_path / "bait"
+    settings = json.loads(json.dumps(settings).replace("BAIT", str(bait)))
+    answer = begin(server, *sides, settings=settings)
+    assert answer.status == status, answer
+    assert error is None or answer.error == error
+    assert server.get(COMPARISONS).json == {"comparisons": []}
+    comparison = finished(server, *sides)
+    answer = server.put(f"{COMPARISONS}/{comparison}/settings", settings)
+    assert answer.status == status, answer
+    assert look(server, comparison)["status"] == "done"
+    assert not bait.exists()
+
+
+# --- settings ------------------------------------------------------------------------------------------------
+
+
+def test_compared_again_with_other_settings(server, sides, tdbg):
+    comparison = finished(server, *sides)
+    server.put(f"{COMPARISONS}/{comparison}/state", {"order": [3, 1]})
+    answer = server.put(f"{COMPARISONS}/{comparison}/settings", {"rtol": 0, "atol": 2, "top": 3})
+    assert answer.status == 202
+    assert answer.json["settings"] == {"rtol": 0, "atol": 2, "top": 3}
+    c = rest(server, comparison)
+    assert c["summary"]["within"] == 1 and c["summary"]["diverged"] == 0
+    assert result(server, comparison) == tdbg.json("diff", *sides, "--rtol", 0, "--atol", 2, "--top", 3)
+    assert server.get(f"{COMPARISONS}/{comparison}/state").json == {"order": [3, 1]}
+
+
+def test_pairs_by_hand(server, sides, tdbg):
+    settings = {"pairs": [{"a": "0_query.npy", "b": "1_query.npy"}], "match": "exact"}
+    comparison = finished(server, *sides, settings)
+    pair = next(p for p in result(server, comparison)["pairs"] if p["a"] and p["a"]["name"] == "0_query.npy")
+    assert (pair["b"]["name"], pair["strategy"]) == ("1_query.npy", "manual")
+    # What was found can be given again.
+    pairs = server.get(f"{COMPARISONS}/{comparison}/pairs.json").json["pairs"]
+    again = finished(server, *sides, {"pairs": pairs, "match": "manual"})
+    assert [(p["a"], p["b"]) for p in result(server, again)["pairs"]] == [
+        (p["a"], p["b"]) for p in result(server, comparison)["pairs"]]
+
+
+def test_a_reference(server, sides, tdbg):
+    a, b = sides
+    comparison = finished(server, a, b, {"reference": str(a)})
+    assert result(server, comparison) == tdbg.json("diff", a, b, "--reference", a, status=1)
+
+
+def test_a_pair_that_is_not_there_fails_the_comparison(server, sides):
+    c = rest(server, started(server, *sides, {"pairs": [{"a": "nowhere", "b": "0_key.npy"}]}))
+    assert c["status"] == "failed"
+    assert "nowhere" in c["error"]
+
+
+# --- the page's notes ----------------------------------------------------------------------------------------
+
+
+def test_state(server, sides):
+    path = f"{COMPARISONS}/{finished(server, *sides)}/state"
+    assert server.get(path).json == {}
+    notes = {"order": [2, 0, 1], "filter": "Ünï", "deep": {"x": [None, True, 1.5]}}
+    answer = server.put(path, notes)
+    assert (answer.status, answer.json) == (200, notes)
+    assert server.get(path).json == notes
+    assert server.put(path, [1]).error == "the body is not an object"
+    answer = server.put(path, {"x": "y" * (1 << 20)})
+    assert (answer.status, answer.error) == (413, "notes of 1048584 bytes; 1048576 are the most")
+    assert server.get(path).json == notes
+
+
+# --- following and stopping ----------------------------------------------------------------------------------
+
+
+def test_events(server, tmp_path):
+    a, b = large(tmp_path / "a" / "x.npy", 96), large(tmp_path / "b" / "x.npy", 96, seed=2)
+    comparison = started(server, a, b)
+    begin_time = time.monotonic()
+    seen = events(server, comparison)
+    seconds = time.monotonic() - begin_time
+    order = ["queued", "running", "done"]
+    places = [order.index(c["status"]) for c in seen]
+    assert places == sorted(places) and seen[-1]["status"] == "done"
+    assert all(c["id"] == comparison for c in seen)
+    done = [c["progress"]["done"] for c in seen]
+    assert done == sorted(done)
+    assert len(seen) <= 10 * seconds + 3
+    # Of one that stands still there is one event, and the end.
+    assert events(server, comparison) == [look(server, comparison)]
+
+
+def test_a_running_one_is_stopped(server, tmp_path):
+    a, b = large(tmp_path / "a" / "x.npy", 256), large(tmp_path / "b" / "x.npy", 256, seed=2)
+    comparison = started(server, a, b)
+    while look(server, comparison)["status"] == "queued":
+        time.sleep(0.001)
+    waiting = started(server, a, b)
+    assert server.put(f"{COMPARISONS}/{waiting}/settings", {}).status == 409
+    # One that waits is stopped at once, one that runs soon.
+    assert server.post(f"{COMPARISONS}/{waiting}/cancel").json["status"] == "cancelled"
+    answer = server.post(f"{COMPARISONS}/{comparison}/cancel")
+    assert answer.status == 200
+    assert answer.json["status"] in ("cancelled", "done")
+    assert server.get(f"{COMPARISONS}/{waiting}/result").error == "the comparison is cancelled"
+    assert server.post(f"{COMPARISONS}/{waiting}/cancel").json["status"] == "cancelled"
+    assert server.put(f"{COMPARISONS}/{waiting}/settings", {}).status == 202
+    assert rest(server, waiting)["status"] == "done"
+
+
+def test_deleted_while_it_runs(server, tmp_path):
+    a, b = large(tmp_path / "a" / "x.npy", 256), large(tmp_path / "b" / "x.npy", 256, seed=2)
+    comparison = started(server, a, b)
+    waiting = started(server, a, b)
+    while look(server, comparison)["status"] == "queued":
+        time.sleep(0.001)
+    for one in comparison, waiting:
+        answer = server.delete(f"{COMPARISONS}/{one}")
+        assert (answer.status, answer.body) == (204, b"")
+    assert server.get(COMPARISONS).json == {"comparisons": []}
+    assert a.exists() and b.exists()
+
+
+def test_too_many_wait(server, tmp_path, sides):
+    a, b = large(tmp_path / "a" / "x.npy", 400), large(tmp_path / "b" / "x.npy", 400, seed=2)
+    first = started(server, a, b)
+    while look(server, first)["status"] == "queued":
+        time.sleep(0.001)
+    answers = [begin(server, *sides) for _ in range(65)]
+    refused = [answer for answer in answers if answer.status != 202]
+    if look(server, first)["status"] == "running":
+        assert [(r.status, r.error) for r in refused] == [(429, "64 comparisons wait already; try again later")]
+    server.post(f"{COMPARISONS}/{first}/cancel")
+    for answer in answers:
+        if answer.status == 202:
+            assert rest(server, answer.json["id"])["status"] == "done"
+
+
+# --- inputs on disk ------------------------------------------------------------------------------------------
+
+
+def touch(path):
+    """Another time than before, whatever the clock's grain."""
+    st = os.stat(path)
+    os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns + 1_000_000))
+
+
+def flags(server, comparison):
+    c = look(server, comparison)
+    return [(c[side]["changed"], c[side]["missing"]) for side in "ab"]
+
+
+def test_a_file_that_changes_and_vanishes(serve, tmp_path, sides):
+    a, b = pack(sides[0], tmp_path / "a.zip"), pack(sides[1], tmp_path / "b.zip")
+    server = serve("--root", tmp_path)
+    comparison = finished(server, a, b)
+    assert flags(server, comparison) == [(False, False), (False, False)]
+    touch(b)
+    time.sleep(0.01)
+    assert flags(server, comparison) == [(False, False), (True, False)]
+    answer = server.get(f"{COMPARISONS}/{comparison}/report.html")
+    assert (answer.status, answer.error) == (409, "b.zip: changed since it was compared; compare again")
+    # The result is what it was.
+    assert result(server, comparison)["summary"] == SMALL
+    server.put(f"{COMPARISONS}/{comparison}/settings", {})
+    assert rest(server, comparison)["status"] == "done"
+    assert flags(server, comparison) == [(False, False), (False, False)]
+    a.unlink()
+    time.sleep(0.01)
+    assert flags(server, comparison) == [(False, True), (False, False)]
+    # It lies open, and is still what was compared; a new server cannot open it.
+    assert server.get(f"{COMPARISONS}/{comparison}/report.html").status == 200
+    server.stop()
+    server = serve("--root", tmp_path)
+    answer = server.get(f"{COMPARISONS}/{comparison}/report.html")
+    assert (answer.status, answer.error) == (422, "a.zip: no longer there")
+    assert result(server, comparison)["summary"] == SMALL
+
+
+@pytest.mark.parametrize("what", ["touched", "added", "removed", "renamed", "below"])
+def test_a_folder_that_changes(server, sides, what):
+    folder = sides[0]
+    (folder / "sub").mkdir()
+    shutil.copy(folder / "0_key.npy", folder / "sub" / "9_key.npy")
+    comparison = finished(server, *sides)
+    assert flags(server, comparison) == [(False, False), (False, False)]
+    if what == "touched":
+        touch(folder / "0_key.npy")
+    elif what == "added":
+        shutil.copy(folder / "0_key.npy", folder / "7_key.npy")
+    elif what == "removed":
+        (folder / "0_key.npy").unlink()
+    elif what == "renamed":
+        (folder / "0_key.npy").rename(folder / "8_key.npy")
+    else:
+        touch(folder / "sub" / "9_key.npy")
+    time.sleep(0.2)
+    assert flags(server, comparison) == [(True, False), (False, False)]
+
+
+# --- uploads -------------------------------------------------------------------------------------------------
+
+
+def uploads_in(server):
+    return sorted(p.name for p in (server.data / "uploads").iterdir() if p.is_dir())
+
+
+def test_uploads_go_with_the_last_comparison(server, sides, tmp_path):
+    a, b = (upload(server, pack(side, tmp_path / f"{side.name}.zip")) for side in sides)
+    first, second = finished(server, a, b), finished(server, a)
+    c = look(server, first)
+    assert (c["a"]["name"], c["a"]["upload"]) == ("hf.zip", a["upload"])
+    assert uploads_in(server) == sorted([a["upload"], b["upload"]])
+    server.delete(f"{COMPARISONS}/{first}")
+    assert uploads_in(server) == [a["upload"]]
+    assert rest(server, second)["status"] == "done"
+    assert server.get(f"{COMPARISONS}/{second}/result").status == 200
+    server.delete(f"{COMPARISONS}/{second}")
+    assert uploads_in(server) == []
+    assert begin(server, a).status == 404
+
+
+# --- restarting ----------------------------------------------------------------------------------------------
+
+
+def test_everything_comes_back(serve, sides, tmp_path, tdbg):
+    server = serve("--root", tmp_path)
+    a = upload(server, pack(sides[0], tmp_path / "a.zip"))
+    first = finished(server, a, sides[1], {"policy": "strict"}, title="first")
+    second = finished(server, sides[0])
+    failed = rest(server, started(server, sides[0], sides[1], {"pairs": [{"a": "nowhere", "b": "0_key.npy"}]}))
+    notes = {"order": [3, 2, 1, 0]}
+    server.put(f"{COMPARISONS}/{first}/state", notes)
+    before = server.get(COMPARISONS).json
+    results = [result(server, one) for one in (first, second)]
+    server.stop()
+    server = serve("--root", tmp_path)
+    after = server.get(COMPARISONS).json
+    for c in before["comparisons"] + after["comparisons"]:
+        del c["progress"]
+    assert after == before
+    assert [c["id"] for c in after["comparisons"]] == [failed["id"], second, first]
+    assert [result(server, one) for one in (first, second)] == results
+    assert server.get(f"{COMPARISONS}/{first}/state").json == notes
+    # Its values are opened again when somebody looks.
+    assert server.get(f"{COMPARISONS}/{first}/report.csv").status == 200
+
+
+def test_what_was_under_way_begins_anew(serve, tmp_path, sides):
+    a, b = large(tmp_path / "a" / "x.npy", 256), large(tmp_path / "b" / "x.npy", 256, seed=2)
+    server = serve("--root", tmp_path)
+    running = started(server, a, b)
+    while look(server, running)["status"] == "queued":
+        time.sleep(0.001)
+    waiting = started(server, *sides)
+    assert server.stop() < 5
+    server = serve("--root", tmp_path)
+    assert rest(server, running)["status"] == "done"
+    assert rest(server, waiting)["summary"] == SMALL
+
+
+def test_more_than_lie_open(server, tmp_path):
+    """Comparisons that were closed to make room are opened again, also for many who ask at once."""
+    import threading
+
+    folders = [dump(tmp_path / f"m{i}", seed=i) for i in range(11)]
+    ids = [finished(server, folder, folders[0]) for folder in folders]
+    expected = [server.get(f"{COMPARISONS}/{one}/report.csv").body for one in ids]
+    assert len(set(expected)) == 11
+    wrong = []
+
+    def ask(order):
+        for i in order:
+            answer = server.get(f"{COMPARISONS}/{ids[i]}/report.csv")
+            if answer.status != 200 or answer.body != expected[i]:
+                wrong.append((i, answer))
+
+    orders = [np.random.default_rng(seed).permutation(11).tolist() for seed in range(6)] + [[0] * 11] * 2
+    threads = [threading.Thread(target=ask, args=(order,)) for order in orders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_damaged_store_is_refused(serve, tmp_path, tdbg):
+    server = serve("--root", tmp_path)
+    server.stop()
+    (server.data / "tdbg.db").write_bytes(b"no database" * 1000)
+    message = tdbg.fails("serve", "--port", 0, "--data", server.data)
+    assert message == f"tdbg: {server.data / 'tdbg.db'}: not a file of tdbg's"
