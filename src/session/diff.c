@@ -17,7 +17,6 @@
 #include "session/repair.h"
 #include "session/side.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,26 +162,6 @@ static tdbg_status lay_out_pairs(struct diff_run *run, struct tdbg_error *error)
 
 /* --- one pair ------------------------------------------------------------------------------------------- */
 
-static void refuse_shapes(struct td_pair *p)
-{
-    char text[2][80] = {"", ""};
-    const struct td_item *items[] = {p->a, p->b};
-    int64_t counts[2];
-    for (int s = 0; s < 2; s++) {
-        const struct td_tensor *t = items[s]->parts[0];
-        size_t at = (size_t)snprintf(text[s], sizeof text[s], "[");
-        for (int i = 0; i < t->shape.ndim && at + 24 < sizeof text[s]; i++)
-            at += (size_t)snprintf(text[s] + at, sizeof text[s] - at, "%s%" PRId64, i ? ", " : "",
-                                   t->shape.size[i]);
-        snprintf(text[s] + at, sizeof text[s] - at, "]");
-        counts[s] = t->count * items[s]->part_count;
-    }
-    p->ruling = (struct td_ruling){.verdict = TD_ERROR};
-    snprintf(p->ruling.reason, sizeof p->ruling.reason,
-             "shapes %s and %s do not line up (%" PRId64 " and %" PRId64 " elements)", text[0], text[1],
-             counts[0], counts[1]);
-}
-
 static int64_t elements(const struct td_pair *p)
 {
     return p->a->parts[0]->count * p->a->part_count;
@@ -195,7 +174,7 @@ static void judge_one(struct diff_run *run, size_t index, struct td_pool *pool)
     if (!p->a || !p->b || p->ruling.verdict == TD_ERROR || td_job_cancelled(run->job))
         return;
     if (!p->layout)
-        refuse_shapes(p);
+        td_pair_refuse_shapes(p);
     else if (td_judge_pair(&run->judge, p, pool, &run->scratch[index], &error) != TDBG_OK)
         td_pair_give_up(p, error.message);
 }

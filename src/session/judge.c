@@ -1,6 +1,7 @@
 /* judge.c: see judge.h. */
 #include "session/judge.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static struct td_circumstances circumstances(const struct td_judge *judge, const struct td_pair *p,
@@ -45,4 +46,24 @@ void td_pair_give_up(struct td_pair *p, const char *why)
 {
     p->ruling = (struct td_ruling){.verdict = TD_ERROR};
     snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.190s", why);
+}
+
+void td_pair_refuse_shapes(struct td_pair *p)
+{
+    char text[2][80] = {"", ""};
+    const struct td_item *items[] = {p->a, p->b};
+    int64_t counts[2];
+    for (int s = 0; s < 2; s++) {
+        const struct td_tensor *t = items[s]->parts[0];
+        size_t at = (size_t)snprintf(text[s], sizeof text[s], "[");
+        for (int i = 0; i < t->shape.ndim && at + 24 < sizeof text[s]; i++)
+            at += (size_t)snprintf(text[s] + at, sizeof text[s] - at, "%s%" PRId64, i ? ", " : "",
+                                   t->shape.size[i]);
+        snprintf(text[s] + at, sizeof text[s] - at, "]");
+        counts[s] = t->count * items[s]->part_count;
+    }
+    p->ruling = (struct td_ruling){.verdict = TD_ERROR};
+    snprintf(p->ruling.reason, sizeof p->ruling.reason,
+             "shapes %s and %s do not line up (%" PRId64 " and %" PRId64 " elements)", text[0], text[1],
+             counts[0], counts[1]);
 }

@@ -20,4 +20,7 @@ TD_CHECK tdbg_status td_judge_pair(const struct td_judge *judge, struct td_pair 
 /* The pair could not be compared, and why. */
 void td_pair_give_up(struct td_pair *pair, const char *why);
 
+/* No layout fits the shapes of its two sides. */
+void td_pair_refuse_shapes(struct td_pair *pair);
+
 #endif

@@ -10,6 +10,7 @@
 #include "session/judge.h"
 #include "session/side.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 enum { BATCH = 32 };
@@ -32,7 +33,8 @@ struct slot {
 };
 
 struct td_self {
-    struct td_input *input;
+    struct td_input *opened; /* NULL when the input is somebody else's */
+    const struct td_input *input;
     struct td_side side;
     struct td_head_sizes heads;
     struct td_references references; /* none */
@@ -155,11 +157,40 @@ tdbg_status td_self_next(struct td_self *self, const struct td_self_pair **out, 
     }
 }
 
+/* --- one by its number ---------------------------------------------------------------------------------- */
+
+uint64_t td_self_number(const struct td_self *self, size_t i, size_t j)
+{
+    uint64_t n = self->side.count;
+    return i * (2 * n - i - 1) / 2 + (j - i - 1);
+}
+
+tdbg_status td_self_at(struct td_self *self, uint64_t index, const struct td_self_pair **out,
+                       struct tdbg_error *error)
+{
+    size_t i = 0, n = self->side.count;
+    if (index >= td_self_total(self))
+        return td_fail(error, TDBG_NOTFOUND, "no pair %" PRIu64 " among %" PRIu64, index,
+                       td_self_total(self));
+    while (index >= td_self_number(self, i, n)) /* where the pairs of the next i begin */
+        i++;
+    self->next =
+        (struct place){.i = i, .j = i + 1 + (size_t)(index - td_self_number(self, i, i + 1)), .index = index};
+    self->filled = self->used = 0;
+    struct slot *s = &self->slots[0];
+    slot_fill(s, self);
+    if (alike(s->match.a, s->match.b))
+        measure(self, s, self->pool);
+    if (!s->fits)
+        td_pair_refuse_shapes(&s->out.pair);
+    *out = &s->out;
+    return TDBG_OK;
+}
+
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
-static tdbg_status prepare(struct td_self *self, const char *path, struct tdbg_error *error)
+static tdbg_status prepare(struct td_self *self, struct tdbg_error *error)
 {
-    TD_TRY(td_input_open(&self->input, path, self->judge.job, error));
     TD_TRY(td_side_of_input(&self->side, self->input, error));
     for (size_t i = 0; i < self->side.count; i++) {
         const struct td_item *item = &self->side.items[i];
@@ -170,7 +201,7 @@ static tdbg_status prepare(struct td_self *self, const char *path, struct tdbg_e
     return TDBG_OK;
 }
 
-tdbg_status td_self_open(struct td_self **out, const char *path, const struct td_policy *policy,
+tdbg_status td_self_over(struct td_self **out, const struct td_input *input, const struct td_policy *policy,
                          struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
 {
     struct td_self *self = calloc(1, sizeof *self);
@@ -179,11 +210,25 @@ tdbg_status td_self_open(struct td_self **out, const char *path, const struct td
     self->judge = (struct td_judge){.policy = *policy, .references = &self->references, .job = job};
     self->pool = pool;
     self->next.j = 1;
-    tdbg_status status = prepare(self, path, error);
+    self->input = input;
+    tdbg_status status = prepare(self, error);
     if (status == TDBG_OK)
         *out = self;
     else
         td_self_close(&self);
+    return status;
+}
+
+tdbg_status td_self_open(struct td_self **out, const char *path, const struct td_policy *policy,
+                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+{
+    struct td_input *input;
+    TD_TRY(td_input_open(&input, path, job, error));
+    tdbg_status status = td_self_over(out, input, policy, pool, job, error);
+    if (status == TDBG_OK)
+        (*out)->opened = input;
+    else
+        td_input_close(&input);
     return status;
 }
 
@@ -194,7 +239,7 @@ void td_self_close(struct td_self **self)
     for (size_t i = 0; i < BATCH; i++)
         slot_empty(&(*self)->slots[i]);
     td_side_release(&(*self)->side);
-    td_input_close(&(*self)->input);
+    td_input_close(&(*self)->opened);
     free(*self);
     *self = NULL;
 }
