@@ -37,6 +37,10 @@ struct td_metrics {
 TD_CHECK tdbg_status td_measure(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
                                 struct td_job *job, struct td_metrics *out, struct tdbg_error *error);
 
+/* The same of values that were read already, on the calling thread. */
+TD_CHECK tdbg_status td_measure_doubles(const double *a, const double *b, int64_t count,
+                                        struct td_metrics *out, struct tdbg_error *error);
+
 /* |a - b| <= atol + rtol * |a| is within. A NaN or infinity that the other side does not share is beyond. */
 struct td_tolerance {
     double rtol, atol;

@@ -356,3 +356,27 @@ tdbg_status td_measure(const struct td_operand *a, const struct td_operand *b, s
     td_duet_release(&duet);
     return status;
 }
+
+static tdbg_status wrap(struct td_tensor *out, const double *values, int64_t count, struct tdbg_error *error)
+{
+    *out = (struct td_tensor){
+        .name = "", .dtype = TD_F64, .shape = {.ndim = 1, .size = {count}}, .count = count};
+    return td_view_packed(&out->view, values, (uint64_t)count * sizeof *values, TD_F64, &out->shape, error);
+}
+
+tdbg_status td_measure_doubles(const double *a, const double *b, int64_t count, struct td_metrics *out,
+                               struct tdbg_error *error)
+{
+    struct td_tensor tensors[2];
+    const struct td_tensor *stored[2] = {&tensors[0], &tensors[1]};
+    struct td_operand sides[2];
+    TD_TRY(wrap(&tensors[0], a, count, error));
+    TD_TRY(wrap(&tensors[1], b, count, error));
+    for (int i = 0; i < 2; i++)
+        sides[i] = (struct td_operand){.shape = tensors[i].shape,
+                                       .count = count,
+                                       .part_count = 1,
+                                       .parts = &tensors[i],
+                                       .stored = &stored[i]};
+    return td_measure(&sides[0], &sides[1], NULL, NULL, out, error);
+}
