@@ -118,4 +118,17 @@ void td_desk_return(struct td_desk *desk, const struct td_open_comparison **open
 TD_CHECK tdbg_status td_desk_subject(struct td_desk *desk, const struct td_open_comparison *opened,
                                      size_t index, const struct td_subject **out, struct tdbg_error *error);
 
+/* --- changing one by hand ------------------------------------------------------------------------------- */
+
+/* Its pairs have an order in which they are shown (ranking.h): the pair at a position, as cheap as borrowing;
+ * and moving one, which is saved. */
+TD_CHECK tdbg_status td_desk_ranked(struct td_desk *desk, const struct td_open_comparison *opened,
+                                    size_t position, size_t *index, struct tdbg_error *error);
+TD_CHECK tdbg_status td_desk_move(struct td_desk *desk, const struct td_open_comparison *opened, size_t from,
+                                  size_t to, struct tdbg_error *error);
+
+/* Compares again with a pair made by hand, and waits for it. The order is that of execution again. */
+TD_CHECK tdbg_status td_desk_pair(struct td_desk *desk, const char *id, const char *a, const char *b,
+                                  struct tdbg_error *error);
+
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/job.h"
 #include "serve/desk.h"
+#include "serve/ranking.h"
 #include "serve/stamp.h"
 #include "session/side.h"
 #include "store/store.h"
@@ -75,6 +76,8 @@ struct td_opened {
     struct td_diff *diff;
     struct td_choice choice;                /* when a single input is explored */
     _Atomic(struct td_subject *) *subjects; /* one for each pair, made when first asked for */
+    struct td_ranking ranking;              /* of the pairs; empty: not read since the state was written */
+    uint64_t notes;                         /* how often it was */
 };
 
 struct td_desk {
@@ -136,5 +139,10 @@ void td_opened_close(struct td_opened *opened);
 /* Both under the lock. They return what nobody holds any more, to be closed without it; NULL: nothing. */
 struct td_opened *td_desk_attach(struct td_desk *desk, struct td_entry *entry, struct td_opened *opened);
 struct td_opened *td_desk_detach(struct td_desk *desk, struct td_entry *entry);
+
+/* --- desk_order.c --------------------------------------------------------------------------------------- */
+
+/* The state was written. */
+void td_desk_forget_ranking(struct td_desk *desk, const char *id);
 
 #endif

@@ -142,5 +142,7 @@ tdbg_status td_desk_state(struct td_desk *desk, const char *id, struct td_buffer
 tdbg_status td_desk_put_state(struct td_desk *desk, const char *id, const char *state, size_t size,
                               struct tdbg_error *error)
 {
-    return td_store_put_state(desk->store, id, state, size, error);
+    TD_TRY(td_store_put_state(desk->store, id, state, size, error));
+    td_desk_forget_ranking(desk, id);
+    return TDBG_OK;
 }

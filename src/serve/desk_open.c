@@ -42,6 +42,7 @@ void td_opened_close(struct td_opened *o)
             free_subject(subject);
     }
     free(o->subjects);
+    td_ranking_release(&o->ranking);
     td_diff_close(&o->diff);
     td_choice_close(&o->choice);
     free(o);
