@@ -1,5 +1,5 @@
 /* original.c: the routes of the application that tdbg replaces; see docs/api.md. */
-#include "serve/exchange.h"
+#include "serve/original.h"
 
 static void health(struct td_exchange *x)
 {
@@ -18,5 +18,12 @@ static void health(struct td_exchange *x)
 
 const struct td_route td_routes_original[] = {
     {"GET", "/health", TD_BODY_NONE, health},
+    {"POST", "/upload", TD_BODY_FORM, td_original_upload},
+    {"POST", "/get_tensor_values", TD_BODY_JSON, td_original_values},
+    {"POST", "/get_tensor_shapes", TD_BODY_JSON, td_original_shapes},
+    {"POST", "/get_tensor_values_manual", TD_BODY_JSON, td_original_mapped},
+    {"POST", "/reorder_matches", TD_BODY_JSON, td_original_reorder},
+    {"POST", "/regroup_matches", TD_BODY_JSON, td_original_regroup},
+    {"POST", "/manual_pair", TD_BODY_JSON, td_original_pair},
     {0},
 };
