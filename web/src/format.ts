@@ -52,11 +52,29 @@ export function similarity(x: Num): string {
 export const placeOf = (pair: Pick<Pair, "layer" | "stage" | "name">) =>
   pair.layer === null ? pair.name : `layer ${pair.layer}, ${pair.stage}`;
 
-/** Keeps both ends of a name: the end tells tensors apart, the beginning says where they are from. */
-export function middle(text: string, most: number): string {
-  if (text.length <= most || most < 5) return text;
-  const tail = Math.ceil((most - 1) * 0.6);
-  return text.slice(0, most - 1 - tail) + "…" + text.slice(text.length - tail);
+const TAIL = 18;
+
+/**
+ * A long name in two parts, of which the first may be cut: the end tells tensors apart, the beginning says
+ * where they are from. The cut is at a separator where there is one near.
+ */
+export function ends(text: string): [head: string, tail: string] {
+  if (text.length <= TAIL) return ["", text];
+  const tail = text.slice(-TAIL);
+  const separator = tail.search(/[._/]/);
+  const length = separator > 0 && separator < TAIL - 6 ? TAIL - separator : TAIL;
+  return [text.slice(0, -length), text.slice(-length)];
+}
+
+/** What tells two paths apart: their last parts, and more of them where those are the same. */
+export function sideNames(a: { name: string; path: string }, b: { name: string; path: string }): [string, string] {
+  if (a.name !== b.name) return [a.name, b.name];
+  const as = a.path.split("/"), bs = b.path.split("/");
+  for (let parts = 2; parts <= Math.max(as.length, bs.length); parts++) {
+    const x = as.slice(-parts).join("/"), y = bs.slice(-parts).join("/");
+    if (x !== y) return [x, y];
+  }
+  return [a.name, b.name];
 }
 
 /** Seconds since 1970 as "3 min ago", or the day. */

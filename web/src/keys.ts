@@ -5,7 +5,7 @@ export interface Binding {
   /** As KeyboardEvent.key has it, with "Alt+" in front where Alt is held. */
   keys: string[];
   does: string;
-  run: () => void;
+  run: (key: string) => void;
 }
 
 /** Views in the order they came; the last one is on top. */
@@ -29,7 +29,7 @@ export function startKeys(): void {
     const found = layers.flatMap((layer) => layer.table).findLast((binding) => binding.keys.includes(name));
     if (!found) return;
     event.preventDefault();
-    found.run();
+    found.run(name);
   });
 }
 

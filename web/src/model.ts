@@ -28,6 +28,9 @@ export interface Side {
 export interface ManualPair {
   a: string;
   b: string;
+  /** Of a fused tensor: which part, of how many. */
+  a_part?: [number, number];
+  b_part?: [number, number];
 }
 
 export interface Settings {

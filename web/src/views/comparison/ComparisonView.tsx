@@ -1,27 +1,124 @@
-// A comparison: header, overview, the list of pairs, and the inspector of the one that is open.
+// A comparison: header, overview, the list of pairs, and the inspector of the one that is open. Where there is
+// room the inspector stands beside the list; else it takes its place.
 import { useEffect } from "preact/hooks";
+import type { Comparison, DiffResult } from "../../model";
+import { useKeys } from "../../keys";
+import { arranged, activate, closePair, cursor, moveByRow, moveRow, moveTo, moveToDiverged, openFirstDivergence, resetList, stepPair, toggleGroup } from "../../pairs/list";
+import { comparisonAddress } from "../../router";
 import { close, comparison, diff, explored, open, trouble } from "../../state";
 import { Explorer } from "../explorer/Explorer";
 import { Inspector } from "../inspector/Inspector";
+import { ErrorChart } from "./ErrorChart";
+import { FirstCard } from "./FirstCard";
+import { ComparisonHeader, TopBar } from "./Header";
+import { Notes } from "./Notes";
+import { PairingDialog } from "./PairingDialog";
+import { PairList } from "./PairList";
+import { pairingOpen } from "./pairing";
+import { SettingsPanel, settingsOpen } from "./SettingsPanel";
+import { ChangedInputs, Standing } from "./Standing";
+import { SEARCH_ID, Toolbar } from "./Toolbar";
 
-interface Props {
-  id: string;
-  pair: number | null;
+/** Right opens the group at the cursor, left folds it; from a pair, left goes to its heading. */
+function fold(open: boolean): void {
+  const { rows } = arranged.value;
+  const at = cursor.value;
+  const row = rows.find((candidate) => (candidate.kind === "group" ? candidate.key : candidate.pair.index) === at);
+  if (row?.kind === "group" && row.open !== open) toggleGroup(row.key);
+  else if (row?.kind === "pair" && !open && row.group !== null) cursor.value = row.group;
 }
 
-export function ComparisonView({ id, pair }: Props) {
+function useListKeys(): void {
+  useKeys("List", [
+    { keys: ["j"], does: "next diverged pair", run: () => moveToDiverged(1) },
+    { keys: ["k"], does: "previous diverged pair", run: () => moveToDiverged(-1) },
+    { keys: ["ArrowDown"], does: "next row", run: () => moveByRow(1) },
+    { keys: ["ArrowUp"], does: "previous row", run: () => moveByRow(-1) },
+    { keys: ["ArrowRight"], does: "open a group", run: () => fold(true) },
+    { keys: ["ArrowLeft"], does: "fold a group", run: () => fold(false) },
+    { keys: ["Enter"], does: "open the pair", run: activate },
+    { keys: ["g"], does: "first divergence", run: openFirstDivergence },
+    { keys: ["[", "]"], does: "previous, next pair", run: (key) => stepPair(key === "]" ? 1 : -1) },
+    { keys: ["Alt+ArrowUp", "Alt+ArrowDown"], does: "move the row", run: (key) => moveRow(key === "Alt+ArrowDown" ? 1 : -1) },
+    { keys: ["/"], does: "filter", run: () => document.getElementById(SEARCH_ID)?.focus() },
+    { keys: ["s"], does: "settings", run: () => (settingsOpen.value = true) },
+    { keys: ["Escape"], does: "close the pair", run: closePair },
+  ]);
+}
+
+function Overview({ id, result, opened }: { id: string; result: DiffResult; opened: number | null }) {
+  return (
+    <div class="overview">
+      <FirstCard id={id} result={result} />
+      <ErrorChart result={result} opened={opened} />
+      <Notes result={result} />
+    </div>
+  );
+}
+
+function DiffBody({ now, result, pair }: { now: Comparison; result: DiffResult; pair: number | null }) {
+  useListKeys();
+  // A link to a pair shows it in the list too.
   useEffect(() => {
+    const linked = pair === null ? undefined : result.pairs[pair];
+    if (linked) moveTo(linked);
+  }, [pair, result]);
+  return (
+    <div class={pair === null ? "work" : "work split"}>
+      <main class="pane list-pane">
+        <ChangedInputs comparison={now} />
+        <Overview id={now.id} result={result} opened={pair} />
+        <Toolbar />
+        <PairList opened={pair} />
+      </main>
+      {pair !== null && (
+        <aside class="pane inspector-pane" aria-label="Pair">
+          <nav class="back"><a href={comparisonAddress(now.id)}>← All pairs</a></nav>
+          <Inspector key={pair} comparison={now} index={pair} pair={result.pairs[pair] ?? null} tensor={null} />
+        </aside>
+      )}
+    </div>
+  );
+}
+
+function Body({ now, pair }: { now: Comparison; pair: number | null }) {
+  if (now.status !== "done") return <main class="pane"><Standing comparison={now} /></main>;
+  if (explored.value)
+    return (
+      <main class="pane">
+        <ChangedInputs comparison={now} />
+        <Explorer comparison={now} result={explored.value} index={pair} />
+      </main>
+    );
+  if (!diff.value) return null;
+  return <DiffBody now={now} result={diff.value} pair={pair} />;
+}
+
+export function ComparisonView({ id, pair }: { id: string; pair: number | null }) {
+  useEffect(() => {
+    resetList();
     void open(id);
     return close;
   }, [id]);
   const now = comparison.value;
-  if (trouble.value) return <main class="message-page"><p role="alert">{trouble.value}</p></main>;
-  if (!now) return <main class="message-page" aria-busy="true"><p>Loading…</p></main>;
+  useEffect(() => {
+    document.title = now ? `${now.a.name}${now.b ? ` · ${now.b.name}` : ""} — tdbg` : "tdbg";
+  }, [now]);
+  if (trouble.value || !now)
+    return (
+      <div class="app">
+        <TopBar />
+        <main class="message-page" aria-busy={!trouble.value}>
+          {trouble.value ? <><h1>This comparison cannot be shown</h1><p role="alert">{trouble.value}</p><p><a href="/">All comparisons</a></p></> : <p class="dim slow">Loading…</p>}
+        </main>
+      </div>
+    );
   return (
-    <main>
-      {explored.value && <Explorer comparison={now} result={explored.value} index={pair} />}
-      {diff.value && pair !== null &&
-        <Inspector key={pair} comparison={now} index={pair} pair={diff.value.pairs[pair] ?? null} tensor={null} />}
-    </main>
+    <div class="app">
+      <ComparisonHeader comparison={now} />
+      <Body now={now} pair={pair} />
+      {settingsOpen.value && <SettingsPanel comparison={now} />}
+      {pairingOpen.value && <PairingDialog preset={pairingOpen.value.chosen} />}
+    </div>
   );
 }

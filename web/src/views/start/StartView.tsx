@@ -1,4 +1,122 @@
 // The first page: what to compare, and what was compared before.
+import { useEffect, useState } from "preact/hooks";
+import * as api from "../../api";
+import { bytes } from "../../format";
+import type { Source } from "../../model";
+import { go, query, setQuery } from "../../router";
+import { message } from "../../state";
+import { SwapIcon } from "../../ui/icons";
+import { TopBar } from "../comparison/Header";
+import { Recent } from "./Recent";
+import { SourcePicker, type Choice } from "./SourcePicker";
+
+type Tab = "compare" | "explore" | "mixed";
+const TABS: Record<Tab, string> = { compare: "Compare two", explore: "Explore one", mixed: "Mixed" };
+const INTRO: Record<Tab, string> = {
+  compare: "Two dumps of one model: archives, folders or files, in any format tdbg reads. A is the reference.",
+  explore: "One archive, folder or file: its tensors, their statistics and their values.",
+  mixed: "A run against a single tensor, or one tensor against another. On a path, NAME picks a tensor and [slice] a part of it: /runs/a.zip:3_query[0, :16]",
+};
+
+const tabOf = (text: string | null): Tab => (text === "explore" || text === "mixed" ? text : "compare");
+
+interface Side {
+  choice: Choice | null;
+  progress: number | null;
+  error: string | null;
+}
+const EMPTY: Side = { choice: null, progress: null, error: null };
+
+function useSides() {
+  const [sides, setSides] = useState<[Side, Side]>([EMPTY, EMPTY]);
+  const change = (at: number, part: Partial<Side>) =>
+    setSides(([a, b]) => (at === 0 ? [{ ...a, ...part }, b] : [a, { ...b, ...part }]));
+  return { sides, setSides, change };
+}
+
+function Tabs({ tab }: { tab: Tab }) {
+  return (
+    <div class="tabs" role="tablist" aria-label="What to do">
+      {(Object.keys(TABS) as Tab[]).map((key) => (
+        <button key={key} type="button" role="tab" id={`tab-${key}`} aria-selected={key === tab} aria-controls="tab-panel" onClick={() => setQuery({ tab: key === "compare" ? null : key })}>{TABS[key]}</button>
+      ))}
+    </div>
+  );
+}
+
+function Opening({ tab }: { tab: Tab }) {
+  const { sides, setSides, change } = useSides();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const [limit, setLimit] = useState<number | null>(null);
+  useEffect(() => void api.status().then((status) => setLimit(status.limits.upload), () => setLimit(null)), []);
+  const wanted = tab === "explore" ? 1 : 2;
+
+  /** One file is for the side it fell on; more are shared out in the order they came. */
+  const takeFiles = (at: number, files: File[]) => {
+    if (files.length > wanted) return change(at, { error: `${files.length} files at once: ${wanted === 2 ? "two" : "one"} at most. An archive holds many.` });
+    files.forEach((file, n) => change(files.length > 1 ? n : at, { choice: { kind: "file", file }, progress: null, error: null }));
+  };
+  const send = async (at: number): Promise<Source> => {
+    const { choice } = sides[at]!;
+    if (choice!.kind === "path") return { path: choice!.path };
+    try {
+      change(at, { progress: 0, error: null });
+      const done = await api.upload(choice!.file, (progress) => change(at, { progress }));
+      return { upload: done.id };
+    } catch (reason) {
+      change(at, { progress: null, error: message(reason) });
+      throw reason;
+    }
+  };
+  const begin = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      const sources = await Promise.all(Array.from({ length: wanted }, (_, at) => send(at)));
+      const started = await api.start(sources[0]!, sources[1] ?? null);
+      go(`/c/${started.id}`);
+    } catch (reason) {
+      setError(message(reason));
+      setSides(([a, b]) => [{ ...a, progress: null }, { ...b, progress: null }]);
+      setBusy(false);
+    }
+  };
+  const ready = sides.slice(0, wanted).every((side) => side.choice !== null);
+  const hint = wanted === 2 ? "Drop a file here, or both at once" : "Drop a file here";
+  const shown = sides.some((side) => side.error === error) ? null : error;
+  return (
+    <>
+      <div class={`sources of-${wanted}`}>
+        {Array.from({ length: wanted }, (_, at) => (
+          <SourcePicker key={at} label={wanted === 1 ? "Input" : at === 0 ? "A, the reference" : "B"} hint={hint} {...sides[at]!}
+            onChoose={(choice) => change(at, { choice, error: null })} onFiles={(files) => takeFiles(at, files)} />
+        ))}
+      </div>
+      <div class="begin">
+        <button type="button" class="primary" disabled={!ready || busy} onClick={() => void begin()}>{wanted === 2 ? "Compare" : "Explore"}</button>
+        {wanted === 2 && <button type="button" disabled={busy} onClick={() => setSides(([a, b]) => [b, a])}><SwapIcon /> Swap A and B</button>}
+        {limit !== null && <span class="dim">Uploads up to {bytes(limit)}. A path is opened in place, at any size.</span>}
+        {shown && <p class="field-error" role="alert">{shown}</p>}
+      </div>
+    </>
+  );
+}
+
 export function StartView() {
-  return <main class="start"><h1>tdbg</h1></main>;
+  const tab = tabOf(query.value.get("tab"));
+  useEffect(() => void (document.title = "tdbg"), []);
+  return (
+    <div class="app">
+      <TopBar><h1 class="sides">Where do two runs part?</h1></TopBar>
+      <main class="pane start">
+        <Tabs tab={tab} />
+        <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} class="opening">
+          <p class="dim intro">{INTRO[tab]}</p>
+          <Opening key={tab} tab={tab} />
+        </div>
+        <Recent />
+      </main>
+    </div>
+  );
 }

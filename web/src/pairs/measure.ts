@@ -1,0 +1,48 @@
+// What lists, charts and cards say about one pair; nothing here computes what the server has not said.
+import { number } from "../format";
+import type { Pair, Verdict } from "../model";
+
+/** Words for people; one for each verdict. */
+export const VERDICT_WORDS: Record<Verdict, string> = {
+  identical: "identical", within: "within", diverged: "diverged", error: "error", only_a: "only in A", only_b: "only in B",
+};
+
+/** A NaN or an infinity that one side alone has is no small error, whatever the rest adds up to. */
+export function isLost(pair: Pair): boolean {
+  const m = pair.metrics;
+  return m !== null && (m.nan_a !== m.nan_b || m.inf_a !== m.inf_b || Number.isNaN(number(m.rel_l2)));
+}
+
+/** The relative error; infinite where values are lost on one side, NaN where nothing was compared. */
+export function errorOf(pair: Pair): number {
+  if (!pair.metrics) return NaN;
+  return isLost(pair) ? Infinity : number(pair.metrics.rel_l2);
+}
+
+export const isUnmatched = (pair: Pair) => pair.verdict === "only_a" || pair.verdict === "only_b";
+
+export const shapeOf = (pair: Pair): readonly number[] => pair.layout?.shape ?? (pair.a ?? pair.b)?.shape ?? [];
+
+export const sizeOf = (pair: Pair) => shapeOf(pair).reduce((product, n) => product * n, 1);
+
+export function typesOf(pair: Pair): string {
+  const a = pair.a?.dtype, b = pair.b?.dtype;
+  if (a === undefined || b === undefined || a === b) return a ?? b ?? "";
+  return `${a} → ${b}`;
+}
+
+/** The shortest answer to "why": a diagnosis, or where the error comes from, or what went wrong. */
+export function whyOf(pair: Pair): string {
+  const likely = pair.diagnosis?.[0];
+  if (likely) return likely.kind;
+  if (pair.verdict === "error") return pair.reason;
+  if (pair.origin === "inherited") return "inherited";
+  if (pair.origin === "born") return "born here";
+  return "";
+}
+
+/** "27.6 x the noise floor", where there is a floor. */
+export function timesFloor(pair: Pair): number | null {
+  const error = errorOf(pair);
+  return pair.floor && Number.isFinite(error) ? error / pair.floor : null;
+}

@@ -1,0 +1,95 @@
+// The answer in one card: where the two part first, by how much, what it looks like. Or that they do not.
+import { exact, percent, placeOf, plural, shape, short } from "../../format";
+import type { DiffResult, Pair } from "../../model";
+import { openFirstDivergence } from "../../pairs/list";
+import { errorOf, isLost, timesFloor } from "../../pairs/measure";
+import { pairAddress } from "../../router";
+import { settingsOpen } from "./SettingsPanel";
+
+function Size({ pair }: { pair: Pair }) {
+  const m = pair.metrics;
+  if (!m) return null;
+  const times = timesFloor(pair);
+  if (isLost(pair)) return <p class="facts">NaN: <b>{m.nan_a}</b> in A, <b>{m.nan_b}</b> in B; infinite: <b>{m.inf_a}</b> in A, <b>{m.inf_b}</b> in B</p>;
+  return (
+    <p class="facts">
+      relative error <b title={exact(m.rel_l2)}>{short(m.rel_l2)}</b>
+      {times !== null && <>, <b>{short(times)} ×</b> the noise floor</>}
+      {m.argmax && <>; largest difference <b title={exact(m.max_abs)}>{short(m.max_abs)}</b> at <span class="mono">{shape(m.argmax)}</span></>}
+    </p>
+  );
+}
+
+function Findings({ pair }: { pair: Pair }) {
+  return (
+    <ol class="findings">
+      {pair.diagnosis?.slice(0, 3).map((finding) => (
+        <li key={finding.kind}>
+          <b class="kind">{finding.kind}</b>
+          <span class="meter" title={`confidence ${exact(finding.confidence)}`}><span class="track"><span class="fill" style={{ width: `${finding.confidence * 100}%` }} /></span>{percent(finding.confidence)}</span>
+          <span class="why">{finding.detail}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Diverged({ id, pair }: { id: string; pair: Pair }) {
+  return (
+    <>
+      <p class="eyebrow">First divergence</p>
+      <h2><a href={pairAddress(id, pair.index)} onClick={(event) => { event.preventDefault(); openFirstDivergence(); }}>{placeOf(pair)}</a></h2>
+      <Size pair={pair} />
+      <Findings pair={pair} />
+      <p><button type="button" class="primary" onClick={openFirstDivergence}>Open it <kbd>g</kbd></button></p>
+    </>
+  );
+}
+
+/** The largest error of what agrees: how close it was. */
+function Closest({ result }: { result: DiffResult }) {
+  const compared = result.pairs.filter((pair) => Number.isFinite(errorOf(pair)));
+  if (compared.length === 0) return null;
+  const worst = compared.reduce((x, y) => (errorOf(y) > errorOf(x) ? y : x));
+  if (errorOf(worst) === 0) return <p class="facts">Every value of every pair is the same.</p>;
+  return <p class="facts">The largest relative error is <b>{short(errorOf(worst))}</b>, at {placeOf(worst)}.</p>;
+}
+
+function Outcome({ result }: { result: DiffResult }) {
+  const { summary } = result;
+  if (summary.pairs === 0 || summary.pairs === summary.only_a + summary.only_b)
+    return (
+      <>
+        <p class="eyebrow">Nothing to compare</p>
+        <h2>No tensor of A has a partner in B</h2>
+        <p class="facts">Another way of matching, a regular expression or pairs made by hand may help.</p>
+        <p><button type="button" class="primary" onClick={() => (settingsOpen.value = true)}>Change the matching</button></p>
+      </>
+    );
+  const compared = summary.identical + summary.within;
+  if (summary.errors > 0)
+    return (
+      <>
+        <p class="eyebrow">Not all could be compared</p>
+        <h2>{plural(summary.errors, "pair")} could not be compared</h2>
+        <p class="facts">The other {compared} agree.</p>
+      </>
+    );
+  return (
+    <>
+      <p class="eyebrow">No divergence</p>
+      <h2>They agree</h2>
+      <p class="facts">{plural(summary.identical, "pair")} identical, {summary.within} within what rounding allows.</p>
+      <Closest result={result} />
+    </>
+  );
+}
+
+export function FirstCard({ id, result }: { id: string; result: DiffResult }) {
+  const first = result.first_divergence && result.pairs[result.first_divergence.index];
+  return (
+    <section class={`panel first-card${first ? " diverged" : ""}`} aria-label="Outcome">
+      {first ? <Diverged id={id} pair={first} /> : <Outcome result={result} />}
+    </section>
+  );
+}

@@ -1,0 +1,126 @@
+// One row of the list: a heading with what its pairs come to, or a pair.
+import { count, exact, placeOf, shape, short, similarity } from "../../format";
+import type { Pair, Verdict } from "../../model";
+import type { GroupRow, PairRow } from "../../pairs/arrange";
+import { errorOf, isUnmatched, shapeOf, timesFloor, typesOf, VERDICT_WORDS, whyOf } from "../../pairs/measure";
+import { pairAddress } from "../../router";
+import { GripIcon, LinkIcon } from "../../ui/icons";
+import { Mark } from "../../ui/Mark";
+import { Name } from "../../ui/Name";
+
+interface RowProps {
+  index: number;
+  top: number;
+  current: boolean;
+  onGrip: (event: PointerEvent) => void;
+}
+
+const VERDICT_ORDER: Verdict[] = ["diverged", "error", "within", "identical", "only_a", "only_b"];
+
+function tally(pairs: readonly Pair[]): [Verdict, number][] {
+  return VERDICT_ORDER.map((verdict): [Verdict, number] => [verdict, pairs.filter((pair) => pair.verdict === verdict).length])
+    .filter(([, n]) => n > 0);
+}
+
+function Grip({ onGrip }: { onGrip: (event: PointerEvent) => void }) {
+  return (
+    <span class="grip" title="Drag to reorder (Alt+↑, Alt+↓)" onPointerDown={(event) => event.button === 0 && onGrip(event)}>
+      <GripIcon />
+    </span>
+  );
+}
+
+/** From nothing (1e-8) to all (1) on a log scale: errors are compared by their exponents. */
+function barShare(error: number): number {
+  if (!(error > 0)) return 0;
+  return Math.min(1, Math.max(0.02, (Math.log10(error) + 8) / 8));
+}
+
+function ErrorCell({ error, verdict, title }: { error: number; verdict: Verdict; title: string }) {
+  return (
+    <span class="cell error" role="gridcell" title={title}>
+      {!Number.isNaN(error) && <span class="track"><span class={`bar ${verdict}`} style={{ width: `${barShare(error) * 100}%` }} /></span>}
+      <span class="number">{error === Infinity ? "lost" : Number.isNaN(error) ? "" : short(error)}</span>
+    </span>
+  );
+}
+
+export function GroupRowView({ row, index, top, current, onGrip, onToggle }: RowProps & { row: GroupRow; onToggle: () => void }) {
+  const counts = tally(row.pairs);
+  const compared = row.pairs.filter((pair) => !Number.isNaN(errorOf(pair)));
+  const worst = compared.length ? compared.reduce((x, y) => (errorOf(y) > errorOf(x) ? y : x)) : null;
+  const error = worst ? errorOf(worst) : NaN;
+  return (
+    <div class={`row group${current ? " current" : ""}`} role="row" id={`row-${index}`} aria-rowindex={index + 2} aria-level={1}
+      aria-expanded={row.open} aria-selected={current} style={{ top: `${top}px` }} onClick={onToggle}>
+      <span class="cell heading" role="gridcell">
+        <Grip onGrip={onGrip} /><span class="chevron" aria-hidden="true">{row.open ? "▾" : "▸"}</span>
+        <Name text={row.label} /><span class="dim tally-count">{count(row.pairs.length)}</span>
+      </span>
+      <span class="cell tally" role="gridcell">
+        {counts.map(([verdict, n]) => (
+          <span key={verdict} class={verdict} title={`${n} ${VERDICT_WORDS[verdict]}`}>
+            <Mark verdict={verdict} />{count(n)}<span class="sr-only"> {VERDICT_WORDS[verdict]}</span>
+          </span>
+        ))}
+      </span>
+      <ErrorCell error={error} verdict={worst?.verdict ?? "error"} title={`largest relative error: ${exact(error)}`} />
+    </div>
+  );
+}
+
+interface PairRowProps extends RowProps {
+  row: PairRow;
+  id: string;
+  opened: boolean;
+  first: boolean;
+  onOpen: () => void;
+  onPair: () => void;
+}
+
+/** Who paired by name has paired what everybody would; elsewhere the other name is worth its room. */
+const OBVIOUS = new Set(["stage", "exact", "none"]);
+
+function titleOf(row: PairRow): string {
+  const { pair } = row;
+  return row.group !== null && pair.layer !== null ? pair.stage : pair.name;
+}
+
+function PairName({ row, id, first }: { row: PairRow; id: string; first: boolean }) {
+  const { pair } = row;
+  const names = [...new Set([pair.a?.name, pair.b?.name])].filter(Boolean);
+  return (
+    <span class="cell title" role="gridcell">
+      <a href={pairAddress(id, pair.index)} tabIndex={-1}><Name text={titleOf(row)} title={names.join("\n")} /></a>
+      {first && <span class="tag">first</span>}
+      {pair.b && !OBVIOUS.has(pair.strategy) && <span class="partner"><Name text={pair.b.name} /></span>}
+    </span>
+  );
+}
+
+export function PairRowView({ row, index, top, current, opened, first, id, onGrip, onOpen, onPair }: PairRowProps) {
+  const { pair } = row, m = pair.metrics;
+  const times = timesFloor(pair);
+  const kind = `row pair ${pair.verdict}${current ? " current" : ""}${opened ? " opened" : ""}`;
+  const dimensions = shapeOf(pair);
+  return (
+    <div class={kind} role="row" id={`row-${index}`} aria-rowindex={index + 2} aria-level={row.group === null ? 1 : 2} aria-selected={current}
+      style={{ top: `${top}px` }} onClick={(event) => !(event.target as Element).closest("a, button") && onOpen()}>
+      <span class="cell verdict" role="gridcell" title={pair.reason}>
+        <Grip onGrip={onGrip} /><Mark verdict={pair.verdict} />{VERDICT_WORDS[pair.verdict]}
+      </span>
+      <PairName row={row} id={id} first={first} />
+      <span class="cell shape mono" role="gridcell" title={`${shape(dimensions)}${pair.layout?.steps.length ? "\n" + pair.layout.steps.join("\n") : ""}`}>{shape(dimensions)}</span>
+      <span class="cell types mono" role="gridcell" title={typesOf(pair)}>{typesOf(pair)}</span>
+      <ErrorCell error={errorOf(pair)} verdict={pair.verdict} title={`relative error ${exact(m?.rel_l2)}`} />
+      <span class="cell floor number" role="gridcell" title={pair.floor ? `noise floor ${exact(pair.floor)}` : ""}>{times === null ? "" : `${short(times, 2)} ×`}</span>
+      <span class="cell max number" role="gridcell" title={`largest difference ${exact(m?.max_abs)}`}>{short(m?.max_abs)}</span>
+      <span class="cell cosine number" role="gridcell" title={`cosine ${exact(m?.cosine)}`}>{m ? similarity(m.cosine) : ""}</span>
+      <span class="cell why" role="gridcell" title={pair.diagnosis?.[0]?.detail ?? pair.reason}>
+        {isUnmatched(pair)
+          ? <button type="button" class="plain" onClick={onPair} aria-label={`Pair ${placeOf(pair)} by hand`}><LinkIcon /> pair…</button>
+          : <>{whyOf(pair)}<span class="detail">{pair.diagnosis?.[0]?.detail ?? (pair.verdict === "error" ? "" : pair.reason)}</span></>}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+// A comparison that has no result to show: queued, under way, stopped or failed; and inputs that are no longer
+// what was compared.
+import { plural, sideNames } from "../../format";
+import type { Comparison } from "../../model";
+import { cancel, compareAgain, message } from "../../state";
+import { Progress } from "../../ui/Progress";
+import { notify } from "../../ui/Notices";
+import { settingsOpen } from "./SettingsPanel";
+
+const report = (error: unknown) => notify(message(error), true);
+const again = (comparison: Comparison) => () => void compareAgain(comparison.settings).catch(report);
+
+function UnderWay({ comparison }: { comparison: Comparison }) {
+  const { done, total } = comparison.progress;
+  const queued = comparison.status === "queued";
+  const text = queued ? "Waiting for its turn" : total > 0 ? `${done} of ${plural(total, "pair")} compared` : "Opening the inputs";
+  return (
+    <div class="standing">
+      <h2>{queued ? "Queued" : comparison.kind === "diff" ? "Comparing" : "Reading"}</h2>
+      <Progress label="Progress" share={!queued && total > 0 ? done / total : null} />
+      <p class="dim" role="status">{text}</p>
+      <p><button type="button" onClick={() => void cancel().catch(report)}>Cancel</button></p>
+    </div>
+  );
+}
+
+export function Standing({ comparison }: { comparison: Comparison }) {
+  if (comparison.status === "queued" || comparison.status === "running") return <UnderWay comparison={comparison} />;
+  const failed = comparison.status === "failed";
+  return (
+    <div class="standing" role="alert">
+      <h2>{failed ? "This could not be compared" : "Cancelled"}</h2>
+      {comparison.error && <p class="reason">{comparison.error}</p>}
+      <p class="buttons">
+        <button type="button" class="primary" onClick={again(comparison)}>Compare again</button>
+        {comparison.kind === "diff" && <button type="button" onClick={() => (settingsOpen.value = true)}>Settings…</button>}
+        <a class="button" href="/">Other inputs</a>
+      </p>
+    </div>
+  );
+}
+
+/** What was compared is not what lies on the disk now. */
+export function ChangedInputs({ comparison }: { comparison: Comparison }) {
+  const sides = [comparison.a, comparison.b].filter((side) => side !== null);
+  const [nameA, nameB] = comparison.b ? sideNames(comparison.a, comparison.b) : [comparison.a.name, ""];
+  const nameOf = (side: Comparison["a"]) => (side === comparison.a ? nameA : nameB);
+  const missing = sides.filter((side) => side.missing), changed = sides.filter((side) => side.changed && !side.missing);
+  if (missing.length + changed.length === 0) return null;
+  const say = (list: Comparison["a"][], what: string) => (list.length ? `${list.map(nameOf).join(" and ")} ${list.length > 1 ? "have" : "has"} ${what}` : null);
+  return (
+    <div class="banner" role="status">
+      <span>{[say(missing, "gone"), say(changed, "changed")].filter(Boolean).join("; ")} since this was compared.</span>
+      {missing.length === 0 && <button type="button" onClick={again(comparison)}>Compare again</button>}
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+// What was compared before, newest first.
+import { useEffect, useState } from "preact/hooks";
+import * as api from "../../api";
+import { ago, count, sideNames } from "../../format";
+import type { Comparison, Verdict } from "../../model";
+import { isUnderWay, message } from "../../state";
+import { Mark } from "../../ui/Mark";
+import { Name } from "../../ui/Name";
+import { notify } from "../../ui/Notices";
+import { Progress } from "../../ui/Progress";
+import { TrashIcon } from "../../ui/icons";
+
+const REFRESH_MS = 1000;
+
+function Counts({ comparison }: { comparison: Comparison }) {
+  const summary = comparison.summary;
+  if (!summary) return null;
+  if (comparison.kind === "explore") return <span class="dim">{count(summary.tensors ?? 0)} tensors</span>;
+  const counts: [Verdict, number, string][] = [
+    ["diverged", summary.diverged, "diverged"], ["error", summary.errors, "errors"], ["within", summary.within, "within"],
+    ["identical", summary.identical, "identical"], ["only_a", summary.only_a + summary.only_b, "unmatched"],
+  ];
+  return (
+    <span class="tally">
+      {counts.filter(([, n]) => n > 0).map(([verdict, n, word]) => (
+        <span key={verdict} class={verdict} title={`${n} ${word}`}><Mark verdict={verdict} />{count(n)}<span class="sr-only"> {word}</span></span>
+      ))}
+    </span>
+  );
+}
+
+function Outcome({ comparison }: { comparison: Comparison }) {
+  switch (comparison.status) {
+    case "queued":
+      return <span class="dim">queued</span>;
+    case "running":
+      return <Progress label="Progress" share={comparison.progress.total ? comparison.progress.done / comparison.progress.total : null} />;
+    case "failed":
+      return <span class="failed" title={comparison.error ?? ""}><Mark verdict="error" />{comparison.error}</span>;
+    case "cancelled":
+      return <span class="dim">cancelled</span>;
+    case "done":
+      return comparison.first ? <span class="parted">parts at <b>{comparison.first.name}</b>: {comparison.first.kind}</span>
+        : <span class="dim">{comparison.kind === "diff" ? "agree" : "explored"}</span>;
+  }
+}
+
+function Row({ comparison, onForget }: { comparison: Comparison; onForget: () => void }) {
+  const { a, b } = comparison;
+  const [nameA, nameB] = b ? sideNames(a, b) : [a.name, ""];
+  return (
+    <li class="recent-row">
+      <a href={`/c/${comparison.id}`} class="recent-names">
+        <Name text={nameA} title={a.path} />{b && <><span class="dim">and</span><Name text={nameB} title={b.path} /></>}
+      </a>
+      <span class="recent-outcome"><Outcome comparison={comparison} /></span>
+      <span class="recent-counts"><Counts comparison={comparison} /></span>
+      <time class="dim" dateTime={new Date(comparison.created * 1000).toISOString()}>{ago(comparison.created)}</time>
+      <button type="button" class="plain" title="Forget this comparison" aria-label={`Forget ${nameA}${b ? ` and ${nameB}` : ""}`} onClick={onForget}><TrashIcon /></button>
+    </li>
+  );
+}
+
+export function Recent() {
+  const [list, setList] = useState<Comparison[] | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const load = () => api.comparisons().then((found) => { setList(found); setError(null); }, (reason: unknown) => setError(message(reason)));
+  useEffect(() => void load(), []);
+  const moving = list?.some(isUnderWay) ?? false;
+  useEffect(() => {
+    if (!moving) return;
+    const timer = window.setInterval(() => void load(), REFRESH_MS);
+    return () => window.clearInterval(timer);
+  }, [moving]);
+  const forget = async (id: string) => {
+    try {
+      await api.forget(id);
+    } catch (reason) {
+      notify(message(reason), true);
+    }
+    await load();
+  };
+  return (
+    <section class="recent" aria-label="Recent comparisons">
+      <h2>Recent</h2>
+      {error && <p class="field-error" role="alert">{error}</p>}
+      {list?.length === 0 && <p class="dim empty">Nothing yet. What you compare stays here, also after a restart of the server.</p>}
+      <ul class="panel" hidden={!list?.length}>
+        {list?.map((comparison) => <Row key={comparison.id} comparison={comparison} onForget={() => void forget(comparison.id)} />)}
+      </ul>
+    </section>
+  );
+}
