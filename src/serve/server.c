@@ -256,14 +256,15 @@ void td_server_close(struct td_server **slot)
         return;
     if (server->daemon)
         server->listening = MHD_quiesce_daemon(server->daemon);
-    if (server->listening >= 0)
-        close(server->listening);
     /* Nothing may be suspended when the daemon stops. */
     if (server->streams)
         td_streams_end(server->streams);
     td_waiting_release(&server->waiting);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    /* Not before: the daemon's threads take it out of their sets as they end. */
+    if (server->listening >= 0)
+        close(server->listening);
     td_streams_close(&server->streams);
     free(server);
     *slot = NULL;
