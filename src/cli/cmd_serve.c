@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/data_folder.h"
+#include "serve/desk.h"
 #include "serve/guard.h"
 #include "serve/roots.h"
 #include "serve/server.h"
@@ -52,13 +53,18 @@ struct service {
     struct td_store *store;
     struct td_uploads *uploads;
     struct td_roots *roots;
+    struct td_desk *desk;
     struct td_server *server;
+    char start[TD_ID_LENGTH + 1]; /* the comparison of the command line; "" none */
     char made_token[TOKEN_DIGITS + 1];
 };
 
 static void stop(struct service *s)
 {
+    if (s->desk)
+        td_desk_stop(s->desk);
     td_server_close(&s->server);
+    td_desk_close(&s->desk);
     td_roots_close(&s->roots);
     td_uploads_close(&s->uploads);
     td_store_close(&s->store);
@@ -119,6 +125,7 @@ static tdbg_status prepare(struct service *s, const struct serve_options *values
     *what = s->folder.uploads;
     TD_TRY(td_uploads_open(&s->uploads, s->folder.uploads, s->store, upload_limit, all, error));
     *what = NULL;
+    TD_TRY(td_desk_open(&s->desk, s->store, s->uploads, error));
     const char *token = values->token;
     if (!token && !td_server_is_loopback(values->host)) {
         if (!td_guard_random(s->made_token, TOKEN_DIGITS))
@@ -130,8 +137,34 @@ static tdbg_status prepare(struct service *s, const struct serve_options *values
                                           .token = token,
                                           .roots = s->roots,
                                           .uploads = s->uploads,
-                                          .upload_limit = upload_limit};
+                                          .upload_limit = upload_limit,
+                                          .desk = s->desk};
     return td_server_open(&s->server, &how, error);
+}
+
+/* The inputs of the command line, by where they really are: the current folder may be another one next time.
+ */
+static tdbg_status start_comparison(struct service *s, const struct args *args, struct tdbg_error *error)
+{
+    struct td_order order = {.session = ""};
+    struct td_order_side *const sides[] = {&order.a, &order.b};
+    char *paths[2] = {NULL, NULL};
+    tdbg_status status = TDBG_OK;
+    for (int i = 0; i < args->count && status == TDBG_OK; i++) {
+        status = td_roots_find_target(s->roots, args->operands[i], &paths[i], error);
+        *sides[i] = (struct td_order_side){.name = args->operands[i], .path = paths[i]};
+    }
+    if (status == TDBG_OK && args->count > 0)
+        status = td_desk_start(s->desk, &order, s->start, error);
+    free(paths[0]);
+    free(paths[1]);
+    return status;
+}
+
+static tdbg_status start(struct service *s, const struct args *args, struct tdbg_error *error)
+{
+    TD_TRY(start_comparison(s, args, error));
+    return td_server_start(s->server, s->start[0] ? s->start : NULL, error);
 }
 
 /* --- Saying where --------------------------------------------------------------------------------------- */
@@ -147,6 +180,8 @@ static void format_url(struct td_buffer *out, const struct service *s, const cha
     bool six = strchr(host, ':') != NULL;
     td_buffer_printf(out, "http://%s%s%s:%d/", six ? "[" : "", host, six ? "]" : "",
                      td_server_port(s->server));
+    if (s->start[0])
+        td_buffer_printf(out, "c/%s", s->start);
     if (s->made_token[0])
         td_buffer_printf(out, "?token=%s", s->made_token);
 }
@@ -162,6 +197,7 @@ static void announce(const struct cli *cli, const struct service *s, const char 
         td_json_begin_object(j);
         td_json_field_int(j, "version", 1);
         td_json_field_string(j, "url", td_buffer_text(&url));
+        td_json_field_string(j, "comparison", s->start[0] ? s->start : NULL);
         td_json_end_object(j);
         td_json_newline(j);
         (void)td_json_finish(j); /* stdout remembers */
@@ -207,7 +243,7 @@ static int run(struct cli *cli, int argc, char **argv)
     struct tdbg_error error;
     const char *what = NULL;
     if (prepare(&service, &values, &args, upload_limit, &what, &error) != TDBG_OK ||
-        td_server_start(service.server, NULL, &error) != TDBG_OK) {
+        start(&service, &args, &error) != TDBG_OK) {
         status = cli_fail(what, &error);
         stop(&service);
         return status;
