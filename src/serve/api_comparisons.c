@@ -112,7 +112,9 @@ static void side_release(struct side *s)
     free(s->upload);
 }
 
-static bool take_upload(struct td_exchange *x, const char *key, const char *id, struct side *out)
+/* All of an upload, or one tensor of it. */
+static bool take_upload(struct td_exchange *x, const char *key, const char *id, const char *tensor,
+                        struct side *out)
 {
     struct td_uploaded found;
     struct tdbg_error error;
@@ -120,7 +122,12 @@ static bool take_upload(struct td_exchange *x, const char *key, const char *id, 
         td_answer_error(x, 404, "\"%s\": no upload '%.32s'", key, id);
         return false;
     }
-    *out = (struct side){strdup(found.name), strdup(found.path), strdup(found.id)};
+    const char *colon = tensor ? ":" : "", *chosen = tensor ? tensor : "";
+    out->upload = strdup(found.id);
+    if (asprintf(&out->name, "%s%s%s", found.name, colon, chosen) < 0)
+        out->name = NULL;
+    if (asprintf(&out->path, "%s%s%s", found.path, colon, chosen) < 0)
+        out->path = NULL;
     td_uploaded_release(&found);
     return true;
 }
@@ -157,11 +164,12 @@ static bool take_side(struct td_exchange *x, const char *key, struct side *out)
     const json_t *source = json_object_get(x->body, key);
     const char *path = json_string_value(json_object_get(source, "path"));
     const char *upload = json_string_value(json_object_get(source, "upload"));
-    if (json_object_size(source) != 1 || (!path && !upload)) {
+    const char *tensor = upload ? json_string_value(json_object_get(source, "tensor")) : NULL;
+    if (json_object_size(source) != (tensor ? 2 : 1) || (!path && !upload)) {
         td_answer_error(x, 400, "\"%s\" is neither {\"path\": …} nor {\"upload\": …}", key);
         return false;
     }
-    if (!(path ? take_path(x, path, out) : take_upload(x, key, upload, out)))
+    if (!(path ? take_path(x, path, out) : take_upload(x, key, upload, tensor, out)))
         return false;
     if (!out->name || !out->path || (upload && !out->upload)) {
         td_answer_error(x, 503, "out of memory");

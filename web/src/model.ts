@@ -15,7 +15,7 @@ export interface ServerStatus {
   start: string | null;
 }
 
-export type Source = { path: string } | { upload: string };
+export type Source = { path: string } | { upload: string; tensor?: string };
 
 export interface Side {
   name: string;

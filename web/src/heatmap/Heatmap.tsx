@@ -35,10 +35,10 @@ function scalesOf(detail: PairDetail, look: Look): { values: Scale; difference: 
 function Readout({ id, detail, at }: { id: string; detail: PairDetail; at: number[] | null }) {
   const text = at && at.join(",");
   const { data, key } = useLatest(text, (signal) => api.values(id, detail.index, { slice: text ?? "" }, signal));
-  if (!text) return <p class="readout dim">Point at a cell, or use the arrow keys. Enter or a click takes the sliders there.</p>;
+  if (!text) return <p class="cursor-line dim">Point at a cell, or use the arrow keys. Enter or a click takes the sliders there.</p>;
   const isFresh = key === text;
   return (
-    <p class="readout mono" role="status">
+    <p class="cursor-line mono" role="status">
       <span>{indexText(at)}</span>
       {data?.a && <span>A {isFresh ? exact(data.a[0]) : "…"}</span>}
       {data?.b && <span>B {isFresh ? exact(data.b[0]) : "…"}</span>}
@@ -93,7 +93,7 @@ export function Heatmap({ id, detail, look }: Props) {
     let made: Picture;
     try {
       made = new Picture(host.current!, below.current!, above.current!,
-        () => ({ ink: colour("--ink"), dim: colour("--dim"), line: colour("--line"), accent: colour("--accent"), font: colour("--mono") || "monospace" }),
+        () => ({ ink: colour("--ink"), dim: colour("--dim"), line: colour("--line"), font: colour("--mono") || "monospace" }),
         {
           onCursor: setCursor,
           onPick: (spot) => look.goTo(latest.current.placeOf(spot)),
@@ -129,7 +129,7 @@ export function Heatmap({ id, detail, look }: Props) {
         <canvas ref={below} /><canvas ref={above} />
       </div>
       <Readout id={id} detail={detail} at={cursor && shown.placeOf(cursor)} />
-      <div class="legends">
+      <div class="ramps">
         <Legend title={detail.a && detail.b ? "A, B" : "values"} scale={values} isByHand={look.range.value !== null} onRange={(r) => (look.range.value = r)} />
         {detail.a && detail.b && (
           <Legend title="B − A" scale={difference} isByHand={look.differenceRange.value !== null} onRange={(r) => (look.differenceRange.value = r)} />

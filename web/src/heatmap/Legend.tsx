@@ -38,13 +38,13 @@ export function Legend({ title, scale, isByHand, onRange }: Props) {
       }} />
   );
   return (
-    <div class="legend" role="group" aria-label={`Colours of ${title}`}>
+    <div class="ramp" role="group" aria-label={`Colours of ${title}`}>
       <span>{title}</span>
       {field("low")}
-      <div class="legend-bar">
+      <div class="ramp-bar">
         <canvas ref={bar} width={mapSize} height={1} aria-hidden="true" />
         {ticksOf(scale).map((value) => (
-          <span key={value} class="legend-tick mono" style={{ left: `${placeOf(ramp, value) * 100}%` }}>{short(value, 2)}</span>
+          <span key={value} class="ramp-tick mono" style={{ left: `${placeOf(ramp, value) * 100}%`, transform: `translateX(${-placeOf(ramp, value) * 100}%)` }}>{short(value, 2)}</span>
         ))}
       </div>
       {field("high")}

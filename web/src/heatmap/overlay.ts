@@ -12,7 +12,6 @@ export interface Theme {
   ink: string;
   dim: string;
   line: string;
-  accent: string;
   font: string;
 }
 
@@ -24,6 +23,8 @@ export interface Overlay {
   cursor: Spot | null;
   theme: Theme;
   ramps: Record<Which, Ramp>;
+  /** Panes that have nothing to show yet. */
+  waiting: ReadonlySet<Which>;
   valueAt: (what: Which, spot: Spot) => number | null;
 }
 
@@ -41,6 +42,7 @@ export function drawOverlay(canvas: HTMLCanvasElement, o: Overlay): void {
     const what = o.plane.whats[i];
     if (!what) return;
     drawFrame(c, o, pane, titles[what]);
+    if (o.waiting.has(what)) drawWaiting(c, o, pane);
     drawTicks(c, o, pane, pane.left === o.panes[0]?.left);
     c.save();
     c.beginPath();
@@ -61,6 +63,14 @@ function drawFrame(c: CanvasRenderingContext2D, o: Overlay, pane: Pane, title: s
   c.textAlign = "left";
   c.textBaseline = "alphabetic";
   c.fillText(title, pane.left, pane.top - 6);
+}
+
+function drawWaiting(c: CanvasRenderingContext2D, o: Overlay, pane: Pane): void {
+  c.fillStyle = o.theme.dim;
+  c.font = `12px ${o.theme.font}`;
+  c.textAlign = "center";
+  c.textBaseline = "middle";
+  c.fillText("loading…", pane.left + pane.width / 2, pane.top + pane.height / 2);
 }
 
 /** Round steps, at least `room` pixels apart. */
@@ -85,7 +95,7 @@ function drawTicks(c: CanvasRenderingContext2D, o: Overlay, pane: Pane, withRows
   c.textBaseline = "top";
   eachOf(plane.columns, camera.x, pane.width, 64, (at) => {
     const x = placeOfElement(camera, 0, at, pane).px + cell;
-    if (x >= 6 && x <= pane.width - 6) c.fillText(String(at), pane.left + x, pane.top + pane.height + 3);
+    if (x >= 6 && x <= pane.width - 14) c.fillText(String(at), pane.left + x, pane.top + pane.height + 3);
   });
   if (!withRows) return;
   c.textAlign = "right";

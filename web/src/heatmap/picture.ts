@@ -274,16 +274,18 @@ export class Picture {
     if (!plane || !ramps || !first || plane.rows * plane.columns === 0) return;
     const level = levelFor(this.camera, plane, this.ratio);
     this.store.want(plane, this.wanted(plane, first, level));
+    const waiting = new Set<Which>();
     plane.whats.forEach((what, i) => {
       const pane = panes[i];
       if (!pane) return;
       let tiles = this.here(plane, what, pane, level);
       if (tiles.length === 0 && this.before) tiles = this.here(this.before, what, pane, level);
+      if (tiles.length === 0) waiting.add(what);
       this.painter.draw(pane, this.ratio, plane, this.camera, ramps[what], tiles);
     });
     drawOverlay(this.above, {
       ratio: this.ratio, panes, plane, camera: this.camera, cursor: this.cursor, theme: this.theme(),
-      ramps, valueAt: (what, spot) => this.valueAt(what, spot),
+      ramps, waiting, valueAt: (what, spot) => this.valueAt(what, spot),
     });
     this.host.dataset["busy"] = String(this.store.busy);
     this.host.dataset["level"] = String(level);

@@ -9,12 +9,12 @@ export function ExportSlice({ id, index, look, sides }: { id: string; index: num
   const { text, isFlat } = look.slice.value;
   const part: api.Part = isFlat ? { flat: text } : { slice: text };
   return (
-    <details class="menu">
+    <details class="export-menu">
       <summary class="button">Export slice</summary>
-      <div class="menu-body panel">
+      <div class="export-body panel">
         <p class="dim mono">[{text}]</p>
         {sides.map((side) => (
-          <p key={side} class="menu-row">
+          <p key={side} class="export-row">
             <span>{names[side]}</span>
             {(["npy", "csv"] as const).map((format) => (
               <a key={format} class="button" download href={api.sliceAddress(id, index, side, part, format)} aria-label={`${names[side]} as .${format}`}>.{format}</a>

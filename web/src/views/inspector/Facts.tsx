@@ -13,7 +13,7 @@ const verdictWords: Record<Verdict, string> = {
 export function SideLine({ letter, tensor, title }: { letter: string; tensor: TensorInfo; title: string | undefined }) {
   return (
     <p class="side-line">
-      <b class="side-letter">{letter}</b>
+      <b class="letter">{letter}</b>
       {tensor.name !== title && <span class="mono side-name">{tensor.name}</span>}
       <span class="mono dim">{tensor.dtype}</span>
       <span class="mono">{shape(tensor.shape)}</span>
@@ -76,7 +76,7 @@ export function MetricsTable({ detail, floor }: { detail: PairDetail; floor: num
   return (
     <section aria-label="Difference">
       <h3>Difference</h3>
-      <dl class="facts">
+      <dl class="figures">
         {metricRows.map(([key, name]) => <Fact key={key} name={name} title={exact(m[key])}>{short(m[key], 4)}</Fact>)}
         {floor !== undefined && <Fact name="allowed" title={exact(floor)}>{short(floor, 4)}</Fact>}
         <Fact name="cosine" title={exact(m.cosine)}>{similarity(m.cosine)}</Fact>
@@ -98,7 +98,7 @@ export function StatsTable({ a, b }: { a: TensorStats | null; b: TensorStats | n
   return (
     <section aria-label="Statistics">
       <h3>Statistics</h3>
-      <table class="stats">
+      <table class="stats-table">
         <thead><tr><td />{a && <th scope="col">A</th>}{b && <th scope="col">B</th>}</tr></thead>
         <tbody>
           {statRows.map((key) => (

@@ -68,7 +68,7 @@ export function Find({ id, index, look, sides }: Props) {
     return `${count(finding.at + 1)} of ${count(finding.places.length)}${finding.next === null ? "" : "+"}`;
   };
   return (
-    <form class="find" role="search" aria-label="Find a value" onSubmit={(event) => { event.preventDefault(); next(); }}>
+    <form class="finder" role="search" aria-label="Find a value" onSubmit={(event) => { event.preventDefault(); next(); }}>
       <input type="search" class="mono" placeholder="Find 0.5..1, nan, inf" aria-label="Value, range, nan, inf or zero" value={text}
         aria-invalid={isUnreadable} onInput={(event) => setText(event.currentTarget.value)} />
       {sides.length > 1 && (

@@ -31,9 +31,9 @@ function Grid({ which, arrays, indexOf, axes, measure, chosen, onGo }: GridProps
   // Differences are seldom near the values in size: they have a depth of their own.
   const largest = which === "difference" ? measure.largestDifference : measure.largest;
   return (
-    <figure class="grid">
+    <figure class="matrix">
       <figcaption>{titles[which]}</figcaption>
-      <div class="grid-scroll">
+      <div class="matrix-scroll">
         <table ref={table} class="mono" aria-label={titles[which]} {...handlers}>
           <thead>
             <tr>
@@ -53,7 +53,7 @@ function Grid({ which, arrays, indexOf, axes, measure, chosen, onGo }: GridProps
                   const isChosen = index.join(",") === chosen;
                   return (
                     <td key={c} data-i={i} tabIndex={r + c === 0 ? 0 : -1} aria-label={cellLabel(arrays, index, i)}
-                      class={cellClass(value, difference) + (isChosen ? " chosen" : "")} style={{ "--depth": depthOf(largest, value) }}
+                      class={cellClass(value, difference) + (isChosen ? " here" : "")} style={{ "--depth": depthOf(largest, value) }}
                       onDblClick={() => onGo(index)}>
                       {cellText(value, 3)}
                     </td>
@@ -71,7 +71,7 @@ function Grid({ which, arrays, indexOf, axes, measure, chosen, onGo }: GridProps
 
 export function Grids(props: Omit<GridProps, "which">) {
   return (
-    <div class="grids">
+    <div class="matrices">
       {(["a", "b", "difference"] as const).map((which) => <Grid key={which} which={which} {...props} />)}
     </div>
   );

@@ -59,7 +59,7 @@ function Head({ pair, tensor, detail }: { pair: Pair | null; tensor: TensorStats
 
 function Tabs({ look, available }: { look: Look; available: readonly View[] }) {
   return (
-    <div class="tabs" role="group" aria-label="View (v)">
+    <div class="view-tabs" role="group" aria-label="View (v)">
       {available.map((view) => (
         <button key={view} type="button" aria-pressed={look.view.value === view} onClick={() => (look.view.value = view)}>{viewNames[view]}</button>
       ))}
@@ -83,7 +83,7 @@ function PlaceControls({ id, detail, look }: PlaceProps) {
   const [down, across] = look.axes.value;
   if (view === "flat") {
     return (
-      <div class="place">
+      <div class="place-controls">
         <Slider label="element" size={look.size} value={look.flat.value} onChange={(flat) => look.goToFlat(flat)} />
         <NumberField label="values" value={look.count.value} most={mostInRow} onChange={(n) => look.setCount(n)} />
       </div>
@@ -92,8 +92,9 @@ function PlaceControls({ id, detail, look }: PlaceProps) {
   const hidden = view === "heatmap" ? planeOf(id, detail, look).axes : [];
   const noteOf = (axis: number) => (view === "2d" ? (axis === down ? "rows" : axis === across ? "columns" : undefined)
     : view === "1d" && axis === last ? "values" : undefined);
+  if (hidden.length === look.shape.length && view === "heatmap") return null;
   return (
-    <div class="place">
+    <div class="place-controls">
       <Sliders look={look} profile={profile.data} profileTitle={title} noteOf={noteOf} hidden={hidden} />
       {look.shape.length > 0 && view !== "heatmap" && (
         <div class="place-counts">
@@ -108,9 +109,9 @@ function PlaceControls({ id, detail, look }: PlaceProps) {
 
 function CellLegend({ measure, hasBoth }: { measure: Measure; hasBoth: boolean }) {
   return (
-    <p class="cell-legend dim">
-      <span><i class="cell cold sample" />negative</span><span><i class="cell hot sample" />positive, deeper is larger</span>
-      {hasBoth && <><span><i class="cell small sample" />small difference</span><span><i class="cell large sample" />large: {measure.rule}</span></>}
+    <p class="val-legend dim">
+      <span><i class="val cold sample" />negative</span><span><i class="val hot sample" />positive, deeper is larger</span>
+      {hasBoth && <><span><i class="val small sample" />small difference</span><span><i class="val large sample" />large: {measure.rule}</span></>}
     </p>
   );
 }
@@ -137,7 +138,7 @@ function Body({ id, detail, pair }: { id: string; detail: PairDetail; pair: Pair
   return (
     <div class="inspector-body">
       <div class="inspector-main">
-        <div class="toolbar">
+        <div class="look-bar">
           <Tabs look={look} available={available} />
           {isPlace && hasBoth && <WorstButtons worst={worst} />}
           {isPlace && look.size > 0 && <Find id={id} index={detail.index} look={look} sides={sides.filter((side) => side !== "difference")} />}

@@ -26,7 +26,7 @@ function SideCut({ letter, tensor, text, onChange }: SideProps) {
   const change = (axis: number, cut: AxisCut) => cuts && onChange(cutText(cuts.map((was, i) => (i === axis ? cut : was))));
   return (
     <fieldset class="side-cut">
-      <legend><b class="side-letter">{letter}</b> <span class="mono">{shapeText(tensor.shape)}</span> <span class="mono dim">{tensor.dtype}</span></legend>
+      <legend><b class="letter">{letter}</b> <span class="mono">{shapeText(tensor.shape)}</span> <span class="mono dim">{tensor.dtype}</span></legend>
       <label class="cut-text">slice <input class="mono" value={text} onChange={(event) => onChange(event.currentTarget.value)} /></label>
       {cuts?.map(({ from, count: length }, axis) => (
         <div key={axis} class="cut-axis">
@@ -54,7 +54,7 @@ function Result({ mapped, measure }: { mapped: Mapped; measure: Measure }) {
       {rows.map(([letter, side]) => side && (
         <div key={letter}>
           <p>
-            <b class="side-letter">{letter}</b> <span class="mono">{shapeText(side.shape)}</span>{" "}
+            <b class="letter">{letter}</b> <span class="mono">{shapeText(side.shape)}</span>{" "}
             <span class="dim">mean {short(side.stats.mean)}, std {short(side.stats.std)}, {short(side.stats.min)} to {short(side.stats.max)}</span>
           </p>
           <ol class="mapped-values" aria-label={`Values of ${letter}`}>
@@ -68,7 +68,7 @@ function Result({ mapped, measure }: { mapped: Mapped; measure: Measure }) {
         </div>
       ))}
       {difference ? (
-        <dl class="facts" aria-label="Difference of the slices">
+        <dl class="figures" aria-label="Difference of the slices">
           {(["max_abs", "mean_abs", "max_rel", "mean_rel", "mse"] as const).map((key) => (
             <div key={key}><dt>{key.replace("_", " ")}</dt><dd class="mono" title={exact(difference[key])}>{short(difference[key], 4)}</dd></div>
           ))}

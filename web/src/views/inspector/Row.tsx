@@ -36,7 +36,7 @@ export function Row({ arrays, indexOf, measure, chosen, isFlat, onGo }: CutProps
           const difference = differenceOf(measure, a, b, d);
           const isChosen = index.join(",") === chosen;
           return (
-            <li key={i} data-i={i} tabIndex={i === 0 ? 0 : -1} class={`stack ${difference}${isChosen ? " chosen" : ""}`}
+            <li key={i} data-i={i} tabIndex={i === 0 ? 0 : -1} class={`stack ${difference}${isChosen ? " here" : ""}`}
               aria-label={cellLabel(arrays, index, i)} aria-current={isChosen ? "location" : undefined} onDblClick={() => onGo(index)}>
               <span class="stack-index">{isFlat || index.length === 0 ? indexText(index) : index[index.length - 1]}</span>
               {a !== undefined && <span data-side="A" class={cellClass(a, difference)} style={{ "--depth": depthOf(measure.largest, a) }}>{cellText(a)}</span>}

@@ -41,6 +41,11 @@ function Strip({ profile, value, title, onChange }: { profile: readonly number[]
   );
 }
 
+/** A slider's own keys: on the page some of them move through the list of pairs. */
+function keepKeys(event: KeyboardEvent): void {
+  if (/^(Arrow|Page|Home|End)/.test(event.key)) event.stopPropagation();
+}
+
 export function Slider({ label, note, size, value, onChange, profile, profileTitle = "rms difference" }: SliderProps) {
   const last = Math.max(size - 1, 0);
   const take = (event: Event) => {
@@ -51,8 +56,8 @@ export function Slider({ label, note, size, value, onChange, profile, profileTit
     <div class="slider">
       <span class="slider-label">{label}<span class="dim"> of {count(size)}{note && <>, <b>{note}</b></>}</span></span>
       <div class="slider-track">
-        {profile && profile.length > 1 && <Strip profile={profile} value={value} title={profileTitle} onChange={onChange} />}
-        <input type="range" min={0} max={last} step={1} value={value} disabled={last === 0} onInput={take} aria-label={label} />
+        {profile && profile.some((value) => value > 0) && <Strip profile={profile} value={value} title={profileTitle} onChange={onChange} />}
+        <input type="range" min={0} max={last} step={1} value={value} disabled={last === 0} onInput={take} onKeyDown={keepKeys} aria-label={label} />
       </div>
       <input type="number" class="slider-number mono" min={0} max={last} step={1} value={value} onChange={take} aria-label={`${label}, index`} />
     </div>

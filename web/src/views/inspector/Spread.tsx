@@ -39,16 +39,16 @@ function HistogramPlot({ data }: { data: Histogram }) {
   const totals = [data.a && `A ${count(total(data.a))}`, data.b && `B ${count(total(data.b))}`].filter(Boolean).join(", ");
   const edges = bin === null ? null : `${short(data.edges[bin] ?? 0, 4)} to ${short(data.edges[bin + 1] ?? 0, 4)}`;
   return (
-    <figure class="plot">
+    <figure class="graph">
       <figcaption>
         <b>Values</b>
-        {data.a && <span class="key key-a">A</span>}
-        {data.b && <span class="key key-b">B</span>}
+        {data.a && <span class="swatch swatch-a">A</span>}
+        {data.b && <span class="swatch swatch-b">B</span>}
         <label><input type="checkbox" checked={isLog} onChange={(event) => setLog(event.currentTarget.checked)} /> log counts</label>
       </figcaption>
       <canvas ref={canvas} role="img" aria-label={`Histogram of ${totals} finite values in ${data.edges.length - 1} bins`}
         onPointerMove={hover} onPointerLeave={() => setBin(null)} />
-      <p class="dim plot-note">
+      <p class="dim graph-note">
         {bin === null ? `${totals} finite values` : <span class="mono">{edges}:{data.a && ` A ${count(data.a[bin] ?? 0)}`}{data.b && ` B ${count(data.b[bin] ?? 0)}`}</span>}
       </p>
     </figure>
@@ -69,11 +69,11 @@ function DensityPlot({ data }: { data: Density }) {
   };
   const all = total(data.counts);
   return (
-    <figure class="plot">
+    <figure class="graph">
       <figcaption><b>A against B</b><span class="dim">depth: log of the count; on the line they agree</span></figcaption>
       <canvas ref={canvas} class="square" role="img" aria-label={`Density of ${count(all)} pairs of values, B over A, from ${short(data.low)} to ${short(data.high)}`}
         onPointerMove={hover} onPointerLeave={() => setCell(null)} />
-      <p class="dim plot-note">
+      <p class="dim graph-note">
         {cell === null ? `${count(all)} pairs of finite values` : (
           <span class="mono">
             A {short(data.low + cell.column * step)}, B {short(data.low + cell.row * step)}: {count(data.counts[cell.row * data.size + cell.column] ?? 0)}
@@ -89,7 +89,7 @@ export function Spread({ id, index, hasBoth }: { id: string; index: number; hasB
   const density = useLatest(hasBoth ? `${id} ${index}` : null, (signal) => api.density(id, index, cells, signal));
   const trouble = histogram.error ?? density.error;
   return (
-    <div class="plots" aria-busy={!histogram.data}>
+    <div class="graphs" aria-busy={!histogram.data}>
       {trouble && <p class="empty-note" role="alert">{trouble}</p>}
       {histogram.data && <HistogramPlot data={histogram.data} />}
       {density.data && <DensityPlot data={density.data} />}

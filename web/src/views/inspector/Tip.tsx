@@ -72,8 +72,8 @@ export function Tip({ target, arrays, index }: { target: TipTarget; arrays: Valu
   const { i } = target;
   const rows: [string, number | undefined][] = [["A", arrays.a?.[i]], ["B", arrays.b?.[i]], ["B − A", arrays.difference?.[i]]];
   return (
-    <div class="tip mono" ref={box} role="tooltip">
-      <div class="tip-index">{indexText(index)}</div>
+    <div class="value-tip mono" ref={box} role="tooltip">
+      <div class="value-tip-index">{indexText(index)}</div>
       <dl>
         {rows.map(([name, value]) => value !== undefined && <div key={name}><dt>{name}</dt><dd>{exact(value)}</dd></div>)}
       </dl>

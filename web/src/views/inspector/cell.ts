@@ -50,7 +50,7 @@ export const depthOf = (largest: number, value: number) =>
 
 export function cellClass(value: number, difference: Difference): string {
   const kind = Number.isNaN(value) ? "is-nan" : !Number.isFinite(value) ? "is-inf" : value < 0 ? "cold" : value > 0 ? "hot" : "zero";
-  return `cell ${kind} ${difference}`;
+  return `val ${kind} ${difference}`;
 }
 
 export function cellText(value: number, digits = 4): string {
