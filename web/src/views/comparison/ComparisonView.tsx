@@ -83,13 +83,7 @@ function DiffBody({ now, result, pair }: { now: Comparison; result: DiffResult; 
 
 function Body({ now, pair }: { now: Comparison; pair: number | null }) {
   if (now.status !== "done") return <main class="pane"><Standing comparison={now} /></main>;
-  if (explored.value)
-    return (
-      <main class="pane">
-        <ChangedInputs comparison={now} />
-        <Explorer comparison={now} result={explored.value} index={pair} />
-      </main>
-    );
+  if (explored.value) return <Explorer comparison={now} result={explored.value} index={pair} />;
   if (!diff.value) return null;
   return <DiffBody now={now} result={diff.value} pair={pair} />;
 }

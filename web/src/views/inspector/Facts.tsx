@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { count, exact, plural, shape, short, similarity } from "../../format";
 import type { Diagnosis, Layout, Num, Pair, PairDetail, TensorInfo, TensorStats, Verdict } from "../../model";
+import { Mark } from "../../ui/Mark";
 import { stepWords } from "./layout_words";
 
 const verdictWords: Record<Verdict, string> = {
@@ -25,7 +26,7 @@ export function SideLine({ letter, tensor, title }: { letter: string; tensor: Te
 export function VerdictLine({ pair }: { pair: Pair }) {
   return (
     <p class="verdict-line">
-      <b class={`verdict ${pair.verdict}`}>{verdictWords[pair.verdict]}</b>
+      <b class={`verdict ${pair.verdict}`}><Mark verdict={pair.verdict} /> {verdictWords[pair.verdict]}</b>
       <span>{pair.reason}</span>
       {pair.origin && <span class="dim">{pair.origin === "born" ? "born here" : "inherited from what feeds it"}</span>}
     </p>

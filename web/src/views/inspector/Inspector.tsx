@@ -160,14 +160,24 @@ function Body({ id, detail, pair }: { id: string; detail: PairDetail; pair: Pair
   );
 }
 
+/** Two sides that do not line up have no common shape, but each has its own: mapping by hand is the way out. */
+function ByHand({ id, pair }: { id: string; pair: Pair }) {
+  const look = useMemo(() => new Look([]), []);
+  useEffect(() => look.follow(), []);
+  const detail: PairDetail = { index: pair.index, name: pair.name, shape: [], a: pair.a, b: pair.b, layout: null, metrics: null, a_stats: null, b_stats: null };
+  return <Mapping id={id} detail={detail} look={look} measure={measureOf(pair, null, null, undefined)} />;
+}
+
 export function Inspector({ comparison, index, pair, tensor }: InspectorProps) {
-  const { data, error } = useLatest(`${comparison.id} ${index}`, (signal) => api.pair(comparison.id, index, signal));
+  const isByHand = pair?.verdict === "error" && pair.a !== null && pair.b !== null;
+  const { data, error } = useLatest(isByHand ? null : `${comparison.id} ${index}`, (signal) => api.pair(comparison.id, index, signal));
   if (!pair && !tensor) return <p class="empty-note" role="alert">There is no pair {index} in this comparison.</p>;
   return (
-    <section class="inspector" aria-label="Inspector" aria-busy={!data && !error}>
+    <section class="inspector" aria-label="Inspector" aria-busy={!data && !error && !isByHand}>
       <Head pair={pair} tensor={tensor} detail={data} />
       {error && <p class="empty-note" role="alert">{error}</p>}
-      {!data && !error && <p class="empty-note">Reading both sides…</p>}
+      {isByHand && pair && <ByHand id={comparison.id} pair={pair} />}
+      {!data && !error && !isByHand && <p class="empty-note">Reading both sides…</p>}
       {data && <Body id={comparison.id} detail={data} pair={pair} />}
     </section>
   );
