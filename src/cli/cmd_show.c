@@ -2,13 +2,13 @@
 #include "cli/cli.h"
 
 #include "base/json.h"
-#include "cli/export.h"
+#include "report/export.h"
 #include "cli/operand.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 #include "cli/show_text.h"
 #include "cli/text.h"
-#include "cli/values.h"
+#include "report/values.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct show_options {
 /* What is to be shown: the first `count` values of the operand, as an array of `shape`. */
 struct show {
     const struct operand *operand;
-    struct values *values;
+    struct td_values *values;
     struct td_shape shape;
     int64_t count;
 };
@@ -35,11 +35,11 @@ static tdbg_status write_values(struct td_json *j, const struct show *show, stru
     for (int i = 0; i < shape->ndim; i++)
         td_json_begin_array(j);
     for (int64_t i = 0; i < show->count; i++) {
-        struct value value;
-        if (i % VALUES_CHUNK == 0 && td_job_cancelled(job))
+        struct td_value value;
+        if (i % TD_VALUES_CHUNK == 0 && td_job_cancelled(job))
             return td_fail(error, TDBG_CANCELLED, "cancelled");
-        TD_TRY(values_get(show->values, i, &value, error));
-        values_write(j, show->values, &value);
+        TD_TRY(td_values_get(show->values, i, &value, error));
+        td_values_write(j, show->values, &value);
         if (j->failed || i + 1 == show->count)
             break;
         int axis = shape->ndim - 1; /* brackets close and open where an index starts over */
@@ -124,13 +124,13 @@ static tdbg_status print_text(const struct cli *cli, const struct show *show, bo
 static tdbg_status write_file(struct cli *cli, const struct show *show, const char *path, bool npy,
                               struct tdbg_error *error)
 {
-    struct export e = {show->values, &show->shape, show->count};
+    struct td_export e = {show->values, &show->shape, show->count};
     struct outfile file;
     TD_TRY(outfile_open(&file, path, error));
-    size_t size = td_dtype_size(npy ? export_npy_dtype(&e) : show->values->dtype);
+    size_t size = td_dtype_size(npy ? td_export_npy_dtype(&e) : show->values->dtype);
     struct progress *progress = progress_start(cli, path, (uint64_t)show->count * size);
     tdbg_status status =
-        npy ? export_npy(&e, file.file, cli->job, error) : export_csv(&e, file.file, cli->job, error);
+        npy ? td_export_npy(&e, file.file, cli->job, error) : td_export_csv(&e, file.file, cli->job, error);
     if (status == TDBG_OK)
         status = td_input_verify(show->operand->selection.tensor, error);
     progress_stop(&progress);
@@ -141,7 +141,7 @@ static tdbg_status write_file(struct cli *cli, const struct show *show, const ch
     TD_TRY(outfile_commit(&file, error));
     char shape[SHAPE_TEXT];
     enum td_dtype stored = show->operand->selection.tensor->dtype,
-                  written = npy ? export_npy_dtype(&e) : stored;
+                  written = npy ? td_export_npy_dtype(&e) : stored;
     if (!cli->quiet)
         fprintf(stderr, "wrote %s: %s %s%s%s%s\n", path, td_dtype_name(written),
                 text_shape(shape, &show->shape), written == stored ? "" : " (numpy has no ",
@@ -164,7 +164,7 @@ static int show_operand(struct cli *cli, const struct operand *o, const struct s
         td_fail_nomem(&error);
         return cli_fail(where, &error);
     }
-    values_init(show.values, &o->selection);
+    td_values_init(show.values, td_selection_elements(&o->selection));
     if (wanted->npy)
         status = write_file(cli, &show, where = wanted->npy, true, &error);
     if (wanted->csv && status == TDBG_OK)

@@ -21,7 +21,7 @@ struct edges {
 
 struct sheet {
     const struct term *term;
-    struct values *values;
+    struct td_values *values;
     const struct td_shape *shape;
     struct edges edges[TD_MAX_DIMS];
     struct td_job *job;
@@ -98,12 +98,12 @@ static void survey_real(struct sheet *s, double v)
         s->smallest = magnitude;
 }
 
-static int print_cell(const struct sheet *s, char *out, const struct value *value);
+static int print_cell(const struct sheet *s, char *out, const struct td_value *value);
 
-static void survey_cell(struct sheet *s, const struct value *value)
+static void survey_cell(struct sheet *s, const struct td_value *value)
 {
     char text[CELL];
-    if (value->kind == VALUE_FLOAT)
+    if (value->kind == TD_VALUE_FLOAT)
         survey_real(s, value->real);
     else
         raise_to(&s->widest, print_cell(s, text, value));
@@ -145,18 +145,18 @@ static double without_sign(double v)
 }
 
 /* At most CELL bytes: 309 digits before the point are never shown, powers take over at 1e8. */
-static int print_cell(const struct sheet *s, char *out, const struct value *value)
+static int print_cell(const struct sheet *s, char *out, const struct td_value *value)
 {
     switch (value->kind) {
-    case VALUE_FLOAT:
+    case TD_VALUE_FLOAT:
         return print_real(s, out, value->real);
-    case VALUE_INT:
+    case TD_VALUE_INT:
         return (int)td_number_int(out, value->integer);
-    case VALUE_UINT:
+    case TD_VALUE_UINT:
         return (int)td_number_uint(out, value->natural);
-    case VALUE_BOOL:
+    case TD_VALUE_BOOL:
         return snprintf(out, CELL, "%s", value->truth ? "True" : "False");
-    case VALUE_COMPLEX:
+    case TD_VALUE_COMPLEX:
         return snprintf(out, CELL, "%.7g%+.7gj", without_sign(value->complex.re),
                         without_sign(value->complex.im));
     }
@@ -181,10 +181,10 @@ static void put_text(struct sheet *s, const char *text, int width, bool first)
     s->line += width + !first;
 }
 
-static void put_cell(struct sheet *s, const struct value *value, bool first)
+static void put_cell(struct sheet *s, const struct td_value *value, bool first)
 {
     char text[CELL], padded[2 * CELL];
-    bool odd = value->kind == VALUE_FLOAT && !isfinite(value->real);
+    bool odd = value->kind == TD_VALUE_FLOAT && !isfinite(value->real);
     print_cell(s, text, value);
     snprintf(padded, sizeof padded, "%s%*s%s", odd ? term_style(s->term, STYLE_RED) : "", s->width, text,
              odd ? term_style(s->term, STYLE_PLAIN) : "");
@@ -195,10 +195,11 @@ static void put_cell(struct sheet *s, const struct value *value, bool first)
 
 static tdbg_status visit_cell(struct sheet *s, int64_t at, bool print, bool first, struct tdbg_error *error)
 {
-    struct value value;
-    if (at % VALUES_CHUNK == 0 && (td_job_cancelled(s->job) || ferror(s->term->file))) /* nobody reads on */
+    struct td_value value;
+    if (at % TD_VALUES_CHUNK == 0 &&
+        (td_job_cancelled(s->job) || ferror(s->term->file))) /* nobody reads on */
         return td_fail(error, TDBG_CANCELLED, "cancelled");
-    TD_TRY(values_get(s->values, at, &value, error));
+    TD_TRY(td_values_get(s->values, at, &value, error));
     if (print)
         put_cell(s, &value, first);
     else
@@ -245,8 +246,8 @@ static tdbg_status walk(struct sheet *s, int axis, int64_t at, bool print, struc
     return TDBG_OK;
 }
 
-tdbg_status show_text(const struct term *term, struct values *values, const struct td_shape *shape, bool all,
-                      struct td_job *job, struct tdbg_error *error)
+tdbg_status show_text(const struct term *term, struct td_values *values, const struct td_shape *shape,
+                      bool all, struct td_job *job, struct tdbg_error *error)
 {
     struct sheet s = {.term = term, .values = values, .shape = shape, .job = job};
     int64_t count = 1;

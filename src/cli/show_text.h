@@ -5,10 +5,12 @@
 
 #include "base/job.h"
 #include "cli/term.h"
-#include "cli/values.h"
+#include "report/values.h"
+#include "tensor/view.h"
 
 /* The first elements of the selection as an array of `shape`; `all`: whatever their number. */
-TD_CHECK tdbg_status show_text(const struct term *term, struct values *values, const struct td_shape *shape,
-                               bool all, struct td_job *job, struct tdbg_error *error);
+TD_CHECK tdbg_status show_text(const struct term *term, struct td_values *values,
+                               const struct td_shape *shape, bool all, struct td_job *job,
+                               struct tdbg_error *error);
 
 #endif

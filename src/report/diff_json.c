@@ -68,7 +68,7 @@ void td_diagnosis_json(struct td_json *j, const struct td_diagnosis *d)
     td_json_end_array(j);
 }
 
-static void put_item(struct td_json *j, const char *key, const struct td_item *item)
+void td_item_json(struct td_json *j, const char *key, const struct td_item *item)
 {
     td_json_key(j, key);
     if (!item) {
@@ -95,7 +95,7 @@ static void put_steps(struct td_json *j, char side, const struct td_steps *steps
     }
 }
 
-static void put_layout(struct td_json *j, const struct td_pair *p)
+void td_layout_json(struct td_json *j, const struct td_pair *p)
 {
     td_json_key(j, "layout");
     if (!td_pair_measured(p)) {
@@ -116,7 +116,7 @@ static void put_layout(struct td_json *j, const struct td_pair *p)
     td_json_end_object(j);
 }
 
-static void put_coordinates(struct td_json *j, const struct td_shape *shape, int64_t index)
+void td_coordinates_json(struct td_json *j, const struct td_shape *shape, int64_t index)
 {
     int64_t at[TD_MAX_DIMS];
     for (int i = shape->ndim - 1; i >= 0; i--) {
@@ -139,7 +139,7 @@ static void put_stats(struct td_json *j, const char *key, const struct tdbg_stat
     td_json_end_object(j);
 }
 
-static void put_metrics(struct td_json *j, const struct td_pair *p)
+void td_metrics_json(struct td_json *j, const struct td_pair *p)
 {
     const struct td_metrics *m = &p->metrics;
     td_json_key(j, "metrics");
@@ -165,7 +165,7 @@ static void put_metrics(struct td_json *j, const struct td_pair *p)
         td_json_field_uint(j, counts[i].key, counts[i].value);
     td_json_key(j, "argmax");
     if (m->argmax >= 0) {
-        put_coordinates(j, &p->layout->shape, m->argmax);
+        td_coordinates_json(j, &p->layout->shape, m->argmax);
         td_json_field_number(j, "argmax_a", m->argmax_a);
         td_json_field_number(j, "argmax_b", m->argmax_b);
     } else {
@@ -189,7 +189,7 @@ static void put_worst(struct td_json *j, const struct td_pair *p)
     for (int i = 0; i < p->worst_count; i++) {
         td_json_begin_object(j);
         td_json_key(j, "index");
-        put_coordinates(j, &p->layout->shape, p->worst[i].index);
+        td_coordinates_json(j, &p->layout->shape, p->worst[i].index);
         td_json_field_number(j, "a", p->worst[i].a);
         td_json_field_number(j, "b", p->worst[i].b);
         td_json_end_object(j);
@@ -225,10 +225,10 @@ void td_pair_json(struct td_json *j, const struct td_pair *p, uint64_t index)
     td_json_field_string(j, "strategy", td_strategy_name(p->strategy));
     td_json_field_string(j, "verdict", td_verdict_name(p->ruling.verdict));
     td_json_field_string(j, "reason", p->ruling.reason);
-    put_item(j, "a", p->a);
-    put_item(j, "b", p->b);
-    put_layout(j, p);
-    put_metrics(j, p);
+    td_item_json(j, "a", p->a);
+    td_item_json(j, "b", p->b);
+    td_layout_json(j, p);
+    td_metrics_json(j, p);
     if (p->origin)
         td_json_field_string(j, "origin", origins[p->origin]);
     if (p->ruling.floor > 0)

@@ -14,7 +14,13 @@ void td_diff_json(struct td_json *j, const struct td_diff *diff, td_pair_filter 
 void td_input_json(struct td_json *j, const char *key, const struct td_input *input);
 void td_summary_json(struct td_json *j, const struct td_summary *summary);
 void td_policy_json(struct td_json *j, const struct td_policy *policy, const char *reference);
-void td_diagnosis_json(struct td_json *j, const struct td_diagnosis *diagnosis); /* NULL: an empty list */
+void td_diagnosis_json(struct td_json *j, const struct td_diagnosis *diagnosis);   /* NULL: an empty list */
+void td_item_json(struct td_json *j, const char *key, const struct td_item *item); /* NULL: null */
+void td_layout_json(struct td_json *j, const struct td_pair *pair);                /* "layout" */
+void td_metrics_json(struct td_json *j, const struct td_pair *pair);               /* "metrics" */
+
+/* … a value: the indices of a row-major place, … */
+void td_coordinates_json(struct td_json *j, const struct td_shape *shape, int64_t index);
 
 /* … or elements of the array under way. */
 void td_summary_counts_json(struct td_json *j, const struct td_summary *summary);

@@ -54,6 +54,8 @@ tdbg_status td_desk_open(struct td_desk **out, struct td_store *store, struct td
     pthread_cond_init(&desk->changed, NULL);
     tdbg_status status = td_pool_open(&desk->pool, 0, error);
     if (status == TDBG_OK)
+        status = td_gallery_open(&desk->gallery, error);
+    if (status == TDBG_OK)
         status = load(desk, error);
     if (status == TDBG_OK && pthread_create(&desk->worker, NULL, td_desk_work, desk) != 0)
         status = td_fail(error, TDBG_NOMEM, "cannot start a thread");
@@ -90,6 +92,7 @@ void td_desk_close(struct td_desk **desk_place)
         td_entry_unlink(desk, e);
         td_entry_free(e);
     }
+    td_gallery_close(&desk->gallery);
     td_pool_close(&desk->pool);
     pthread_cond_destroy(&desk->changed);
     pthread_mutex_destroy(&desk->lock);

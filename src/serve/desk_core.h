@@ -17,6 +17,7 @@
 #include "serve/desk.h"
 #include "serve/ranking.h"
 #include "serve/stamp.h"
+#include "session/gallery.h"
 #include "session/side.h"
 #include "store/store.h"
 
@@ -84,6 +85,7 @@ struct td_desk {
     struct td_store *store;
     struct td_uploads *uploads;
     struct td_pool *pool;
+    struct td_gallery *gallery; /* of all subjects that lie open */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t worker;

@@ -214,7 +214,6 @@ static tdbg_status make_subject(const struct td_opened *o, size_t index, struct 
 tdbg_status td_desk_subject(struct td_desk *desk, const struct td_open_comparison *view, size_t index,
                             const struct td_subject **out, struct tdbg_error *error)
 {
-    (void)desk;
     const struct td_opened *o = (const struct td_opened *)view;
     if (index >= view->count)
         return td_fail(error, TDBG_NOTFOUND, "no pair %zu; there are %zu", index, view->count);
@@ -222,6 +221,7 @@ tdbg_status td_desk_subject(struct td_desk *desk, const struct td_open_compariso
     if (!subject) {
         struct td_subject *other = NULL;
         TD_TRY(make_subject(o, index, &subject, error));
+        subject->gallery = desk->gallery;
         if (!atomic_compare_exchange_strong(&o->subjects[index], &other, subject)) {
             free_subject(subject); /* another thread was faster */
             subject = other;

@@ -69,37 +69,12 @@ tdbg_status td_look_stats(const struct td_subject *s, int side, struct td_pool *
     return TDBG_OK;
 }
 
-static tdbg_status values_tensor(const double *values, int64_t count, struct td_tensor *out,
-                                 struct tdbg_error *error)
-{
-    struct td_shape shape = {.ndim = 1, .size = {count}};
-    *out = (struct td_tensor){.dtype = TD_F64, .shape = shape, .count = count};
-    return td_view_packed(&out->view, values, (uint64_t)count * sizeof *values, TD_F64, &shape, error);
-}
-
 tdbg_status td_look_at_values(const double *values, int64_t count, struct tdbg_stats *out,
                               struct tdbg_error *error)
 {
-    struct td_tensor t;
-    TD_TRY(values_tensor(values, count, &t, error));
+    struct td_tensor t = {.dtype = TD_F64, .shape = {.ndim = 1, .size = {count}}, .count = count};
+    TD_TRY(td_view_packed(&t.view, values, (uint64_t)count * sizeof *values, TD_F64, &t.shape, error));
     return td_stats(&t, NULL, NULL, out, error);
-}
-
-static struct td_operand operand_of(struct td_tensor *tensor, const struct td_tensor *const *stored)
-{
-    return (struct td_operand){
-        .shape = tensor->shape, .count = tensor->count, .part_count = 1, .parts = tensor, .stored = stored};
-}
-
-tdbg_status td_look_at_both(const double *a, const double *b, int64_t count, struct td_metrics *out,
-                            struct tdbg_error *error)
-{
-    struct td_tensor t[2];
-    const struct td_tensor *stored[2] = {&t[0], &t[1]};
-    TD_TRY(values_tensor(a, count, &t[0], error));
-    TD_TRY(values_tensor(b, count, &t[1], error));
-    struct td_operand x = operand_of(&t[0], &stored[0]), y = operand_of(&t[1], &stored[1]);
-    return td_measure(&x, &y, NULL, NULL, out, error);
 }
 
 /* --- places --------------------------------------------------------------------------------------------- */
@@ -220,7 +195,8 @@ static tdbg_status sum_squares(const struct td_subject *s, struct td_pool *pool,
     struct td_tensor zeros = {.dtype = TD_F32, .shape = one->shape, .count = one->count};
     const struct td_tensor *stored = &zeros;
     TD_TRY(td_view_strided(&zeros.view, &zero, sizeof zero, TD_F32, 0, &one->shape, still, error));
-    struct td_operand other = operand_of(&zeros, &stored);
+    struct td_operand other = {
+        .shape = one->shape, .count = one->count, .part_count = 1, .parts = &zeros, .stored = &stored};
     return td_profile_axes(one, &other, pool, NULL, arena, axes, error);
 }
 

@@ -60,7 +60,5 @@ TD_CHECK tdbg_status td_look_profile(const struct td_subject *subject, struct td
 /* Of values somebody has read already. */
 TD_CHECK tdbg_status td_look_at_values(const double *values, int64_t count, struct tdbg_stats *out,
                                        struct tdbg_error *error);
-TD_CHECK tdbg_status td_look_at_both(const double *a, const double *b, int64_t count, struct td_metrics *out,
-                                     struct tdbg_error *error);
 
 #endif

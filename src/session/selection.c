@@ -32,3 +32,15 @@ tdbg_status td_selection_load(const struct td_selection *s, int64_t start, int64
         return td_loader_read(&s->loader, start, count, out, error);
     return td_pick_load(&s->pick, start, count, out, error);
 }
+
+static tdbg_status load(const void *context, int64_t start, int64_t count, void *out,
+                        struct tdbg_error *error)
+{
+    return td_selection_load(context, start, count, out, error);
+}
+
+struct td_elements td_selection_elements(const struct td_selection *s)
+{
+    return (struct td_elements){
+        .dtype = s->loader.dtype, .count = s->slice.count, .context = s, .load = load};
+}

@@ -7,6 +7,7 @@
 #define TD_SESSION_SELECTION_H
 
 #include "kernel/pick.h"
+#include "session/elements.h"
 #include "tensor/tensor.h"
 
 /* Points into itself: it must not be moved. */
@@ -27,5 +28,8 @@ void td_selection_release(struct td_selection *s);
 /* Elements [start, start + count) of the selection, as s->loader.dtype. */
 TD_CHECK tdbg_status td_selection_load(const struct td_selection *s, int64_t start, int64_t count, void *out,
                                        struct tdbg_error *error);
+
+/* The same for whoever does not care where elements come from; borrows the selection. */
+struct td_elements td_selection_elements(const struct td_selection *s);
 
 #endif

@@ -109,11 +109,15 @@ tdbg_status td_subject_verify(const struct td_subject *subject, struct tdbg_erro
     return verify_side(subject, 1, error);
 }
 
+static tdbg_status check_side(const struct td_subject *subject, int side, struct tdbg_error *error)
+{
+    return subject->has[side] ? TDBG_OK : td_fail(error, TDBG_MISUSE, "this pair has no side %c", 'a' + side);
+}
+
 static tdbg_status values_of(const struct td_subject *subject, const struct td_aspect *aspects, int side,
                              const struct td_slice *slice, double *out, struct tdbg_error *error)
 {
-    if (!subject->has[side])
-        return td_fail(error, TDBG_MISUSE, "this pair has no side %c", 'a' + side);
+    TD_TRY(check_side(subject, side, error));
     TD_TRY(td_access_slice(&aspects[side].access, slice, out, error));
     return verify_side(subject, side, error);
 }
@@ -128,4 +132,22 @@ tdbg_status td_subject_own_values(const struct td_subject *subject, int side, co
                                   double *out, struct tdbg_error *error)
 {
     return values_of(subject, subject->own, side, slice, out, error);
+}
+
+tdbg_status td_subject_run(const struct td_subject *subject, int side, int64_t start, int64_t count,
+                           double *out, struct tdbg_error *error)
+{
+    TD_TRY(check_side(subject, side, error));
+    TD_TRY(td_access_run(&subject->side[side].access, start, count, out, error));
+    return verify_side(subject, side, error);
+}
+
+tdbg_status td_subject_parse_flat(const struct td_subject *subject, const char *text, struct td_slice *out,
+                                  struct tdbg_error *error)
+{
+    struct td_shape flat = {.ndim = 1, .size = {subject->count}};
+    TD_TRY(td_slice_parse(out, text, &flat, error));
+    if (out->axis[0].step != 1)
+        return td_fail(error, TDBG_MISUSE, "a range of the flattened tensor has no step: [%.80s]", text);
+    return TDBG_OK;
 }

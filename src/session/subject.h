@@ -47,7 +47,15 @@ void td_subject_release(struct td_subject *subject);
 TD_CHECK tdbg_status td_subject_values(const struct td_subject *subject, int side,
                                        const struct td_slice *slice, double *out, struct tdbg_error *error);
 
-/* The same of one side by itself: a slice of own[side].operand.shape. */
+/* Elements [start, start + count) of the common shape's row-major order, likewise. */
+TD_CHECK tdbg_status td_subject_run(const struct td_subject *subject, int side, int64_t start, int64_t count,
+                                    double *out, struct tdbg_error *error);
+
+/* A range of it, as text: "100:116", or a single index. The slice is one of a shape of a single axis. */
+TD_CHECK tdbg_status td_subject_parse_flat(const struct td_subject *subject, const char *text,
+                                           struct td_slice *out, struct tdbg_error *error);
+
+/* As td_subject_values, of one side by itself: a slice of own[side].operand.shape. */
 TD_CHECK tdbg_status td_subject_own_values(const struct td_subject *subject, int side,
                                            const struct td_slice *slice, double *out,
                                            struct tdbg_error *error);

@@ -4,7 +4,7 @@
  * bfloat16 would be off by up to 0.4 % for everybody else. So JSON gets the digits a float32 needs, which
  * give the same bits in the smaller type as well.
  */
-#include "cli/values.h"
+#include "report/values.h"
 
 #include "kernel/convert.h"
 
@@ -36,37 +36,37 @@ static const struct td_float_kind *float_kind(enum td_dtype dtype)
     }
 }
 
-static enum value_kind value_kind(enum td_dtype dtype)
+static enum td_value_kind value_kind(enum td_dtype dtype)
 {
     switch (td_dtype_facts(dtype)->kind) {
     case TD_INT:
-        return VALUE_INT;
+        return TD_VALUE_INT;
     case TD_UINT:
-        return VALUE_UINT;
+        return TD_VALUE_UINT;
     case TD_BOOLEAN:
-        return VALUE_BOOL;
+        return TD_VALUE_BOOL;
     case TD_COMPLEX:
-        return VALUE_COMPLEX;
+        return TD_VALUE_COMPLEX;
     default:
-        return VALUE_FLOAT;
+        return TD_VALUE_FLOAT;
     }
 }
 
-void values_init(struct values *v, const struct td_selection *selection)
+void td_values_init(struct td_values *v, struct td_elements elements)
 {
-    v->selection = selection;
-    v->dtype = selection->loader.dtype;
+    v->elements = elements;
+    v->dtype = elements.dtype;
     v->kind = value_kind(v->dtype);
     v->own = float_kind(v->dtype);
     v->wide = v->own == &td_float64 ? &td_float64 : &td_float32;
     v->at = v->count = 0;
 }
 
-tdbg_status values_load(struct values *v, int64_t at, int64_t count, struct tdbg_error *error)
+tdbg_status td_values_load(struct td_values *v, int64_t at, int64_t count, struct tdbg_error *error)
 {
     v->count = 0;
-    TD_TRY(td_selection_load(v->selection, at, count, v->raw, error));
-    if (v->kind == VALUE_FLOAT)
+    TD_TRY(v->elements.load(v->elements.context, at, count, v->raw, error));
+    if (v->kind == TD_VALUE_FLOAT)
         td_convert_f64(v->dtype, v->raw, count, v->real);
     v->at = at;
     v->count = count;
@@ -101,28 +101,28 @@ static uint64_t unsigned_at(const char *raw, size_t size, int64_t i)
     }
 }
 
-tdbg_status values_get(struct values *v, int64_t i, struct value *out, struct tdbg_error *error)
+tdbg_status td_values_get(struct td_values *v, int64_t i, struct td_value *out, struct tdbg_error *error)
 {
     if (i < v->at || i >= v->at + v->count) {
-        int64_t left = v->selection->slice.count - i;
-        TD_TRY(values_load(v, i, left < VALUES_CHUNK ? left : VALUES_CHUNK, error));
+        int64_t left = v->elements.count - i;
+        TD_TRY(td_values_load(v, i, left < TD_VALUES_CHUNK ? left : TD_VALUES_CHUNK, error));
     }
     i -= v->at;
     out->kind = v->kind;
     switch (v->kind) {
-    case VALUE_FLOAT:
+    case TD_VALUE_FLOAT:
         out->real = v->real[i];
         break;
-    case VALUE_INT:
+    case TD_VALUE_INT:
         out->integer = signed_at(v->raw, td_dtype_size(v->dtype), i);
         break;
-    case VALUE_UINT:
+    case TD_VALUE_UINT:
         out->natural = unsigned_at(v->raw, td_dtype_size(v->dtype), i);
         break;
-    case VALUE_BOOL:
+    case TD_VALUE_BOOL:
         out->truth = v->raw[i] != 0;
         break;
-    case VALUE_COMPLEX:
+    case TD_VALUE_COMPLEX:
         out->complex.re = v->dtype == TD_C64 ? (double)((const float *)v->raw)[2 * i]
                                              : ((const double *)(const void *)v->raw)[2 * i];
         out->complex.im = v->dtype == TD_C64 ? (double)((const float *)v->raw)[2 * i + 1]
@@ -132,22 +132,22 @@ tdbg_status values_get(struct values *v, int64_t i, struct value *out, struct td
     return TDBG_OK;
 }
 
-void values_write(struct td_json *j, const struct values *v, const struct value *value)
+void td_values_write(struct td_json *j, const struct td_values *v, const struct td_value *value)
 {
     switch (value->kind) {
-    case VALUE_FLOAT:
+    case TD_VALUE_FLOAT:
         td_json_float(j, value->real, v->wide);
         break;
-    case VALUE_INT:
+    case TD_VALUE_INT:
         td_json_int(j, value->integer);
         break;
-    case VALUE_UINT:
+    case TD_VALUE_UINT:
         td_json_uint(j, value->natural);
         break;
-    case VALUE_BOOL:
+    case TD_VALUE_BOOL:
         td_json_bool(j, value->truth);
         break;
-    case VALUE_COMPLEX:
+    case TD_VALUE_COMPLEX:
         td_json_begin_array(j);
         td_json_float(j, value->complex.re, v->wide);
         td_json_float(j, value->complex.im, v->wide);

@@ -4,7 +4,7 @@
  *     header:           {'descr': '<f4', 'fortran_order': False, 'shape': (76, 45, 64), }  blanks  \n
  *     with 10 + length a multiple of 64
  */
-#include "cli/export.h"
+#include "report/export.h"
 
 #include "base/buffer.h"
 
@@ -22,18 +22,18 @@ static const char *npy_descr(enum td_dtype dtype)
     return descr[dtype];
 }
 
-enum td_dtype export_npy_dtype(const struct export *e)
+enum td_dtype td_export_npy_dtype(const struct td_export *e)
 {
     return npy_descr(e->values->dtype) ? e->values->dtype : TD_F32;
 }
 
 /* Longest with every axis of the largest size: 32 * 22 bytes, far below the 64 KiB of version 1. */
-static tdbg_status write_header(const struct export *e, FILE *file, struct tdbg_error *error)
+static tdbg_status write_header(const struct td_export *e, FILE *file, struct tdbg_error *error)
 {
     struct td_buffer header;
     td_buffer_init(&header, UINT16_MAX);
     td_buffer_printf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                     npy_descr(export_npy_dtype(e)));
+                     npy_descr(td_export_npy_dtype(e)));
     for (int i = 0; i < e->shape->ndim; i++)
         td_buffer_printf(&header, i ? ", %" PRId64 : "%" PRId64, e->shape->size[i]);
     td_buffer_puts(&header, e->shape->ndim == 1 ? ",), }" : "), }");
@@ -61,10 +61,10 @@ static tdbg_status write_header(const struct export *e, FILE *file, struct tdbg_
 }
 
 /* The chunk that is loaded as elements of the .npy type; narrowed in place where numpy lacks the type. */
-static const void *npy_elements(const struct export *e)
+static const void *npy_elements(const struct td_export *e)
 {
-    struct values *v = e->values;
-    if (export_npy_dtype(e) == v->dtype)
+    struct td_values *v = e->values;
+    if (td_export_npy_dtype(e) == v->dtype)
         return v->raw;
     float *narrow = (float *)(void *)v->raw;
     for (int64_t i = 0; i < v->count; i++)
@@ -72,15 +72,15 @@ static const void *npy_elements(const struct export *e)
     return narrow;
 }
 
-tdbg_status export_npy(const struct export *e, FILE *file, struct td_job *job, struct tdbg_error *error)
+tdbg_status td_export_npy(const struct td_export *e, FILE *file, struct td_job *job, struct tdbg_error *error)
 {
-    size_t size = td_dtype_size(export_npy_dtype(e));
+    size_t size = td_dtype_size(td_export_npy_dtype(e));
     TD_TRY(write_header(e, file, error));
-    for (int64_t at = 0; at < e->count; at += VALUES_CHUNK) {
-        int64_t left = e->count - at, n = left < VALUES_CHUNK ? left : VALUES_CHUNK;
+    for (int64_t at = 0; at < e->count; at += TD_VALUES_CHUNK) {
+        int64_t left = e->count - at, n = left < TD_VALUES_CHUNK ? left : TD_VALUES_CHUNK;
         if (td_job_cancelled(job))
             return td_fail(error, TDBG_CANCELLED, "cancelled");
-        TD_TRY(values_load(e->values, at, n, error));
+        TD_TRY(td_values_load(e->values, at, n, error));
         if (fwrite(npy_elements(e), size, (size_t)n, file) != (size_t)n)
             return td_fail_errno(error, "cannot write");
         td_job_advance(job, (uint64_t)n * size);
@@ -89,7 +89,7 @@ tdbg_status export_npy(const struct export *e, FILE *file, struct td_job *job, s
 }
 
 /* Complex as Python writes it: 0.5-2.0j. */
-static size_t print_complex(char *out, const struct values *v, const struct value *value)
+static size_t print_complex(char *out, const struct td_values *v, const struct td_value *value)
 {
     size_t length = td_number_float(out, value->complex.re, v->wide);
     size_t sign = length; /* the imaginary part brings a minus of its own */
@@ -103,38 +103,38 @@ static size_t print_complex(char *out, const struct values *v, const struct valu
     return length;
 }
 
-static size_t print_csv(char *out, const struct values *v, const struct value *value)
+static size_t print_csv(char *out, const struct td_values *v, const struct td_value *value)
 {
     switch (value->kind) {
-    case VALUE_FLOAT:
+    case TD_VALUE_FLOAT:
         return td_number_float(out, value->real, v->wide);
-    case VALUE_INT:
+    case TD_VALUE_INT:
         return td_number_int(out, value->integer);
-    case VALUE_UINT:
+    case TD_VALUE_UINT:
         return td_number_uint(out, value->natural);
-    case VALUE_BOOL:
+    case TD_VALUE_BOOL:
         return td_number_uint(out, value->truth);
-    case VALUE_COMPLEX:
+    case TD_VALUE_COMPLEX:
         return print_complex(out, v, value);
     }
     return 0;
 }
 
-tdbg_status export_csv(const struct export *e, FILE *file, struct td_job *job, struct tdbg_error *error)
+tdbg_status td_export_csv(const struct td_export *e, FILE *file, struct td_job *job, struct tdbg_error *error)
 {
     int64_t row = e->shape->ndim ? e->shape->size[e->shape->ndim - 1] : 1;
     char text[2 * TD_NUMBER_SIZE + 4];
     for (int64_t i = 0; i < e->count; i++) {
-        struct value value;
-        TD_TRY(values_get(e->values, i, &value, error));
+        struct td_value value;
+        TD_TRY(td_values_get(e->values, i, &value, error));
         size_t length = print_csv(text, e->values, &value);
         text[length++] = (i + 1) % row ? ',' : '\n';
         if (fwrite(text, 1, length, file) != length)
             return td_fail_errno(error, "cannot write");
-        if (i % VALUES_CHUNK == 0) {
+        if (i % TD_VALUES_CHUNK == 0) {
             if (td_job_cancelled(job))
                 return td_fail(error, TDBG_CANCELLED, "cancelled");
-            td_job_advance(job, VALUES_CHUNK * td_dtype_size(e->values->dtype));
+            td_job_advance(job, TD_VALUES_CHUNK * td_dtype_size(e->values->dtype));
         }
     }
     return TDBG_OK;
