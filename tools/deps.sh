@@ -12,7 +12,7 @@ build=(make gcc libc6-dev meson ninja-build pkg-config
     libprotobuf-c-dev protobuf-c-compiler libonnx-dev libpcre2-dev
     libsqlite3-dev libmicrohttpd-dev nettle-dev)
 test=(clang clang-format llvm libclang-rt-14-dev libcmocka-dev binutils isal xz-utils zstd bzip2
-    python3 python3-pytest python3-numpy python3-torch python3-onnx chromium)
+    python3 python3-pytest python3-numpy python3-torch python3-onnx python3-yaml python3-jsonschema chromium)
 conformance=(python3 python3-venv)
 # Commands that make the page of `tdbg serve`. They often come from elsewhere than Debian, and its packages may
 # conflict with those; a build without them lacks the page and nothing else.
