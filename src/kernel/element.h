@@ -97,6 +97,17 @@ static inline double td_bf16_at(const uint8_t *p)
     return (double)td_bf16_value(bits);
 }
 
+/* One of the above. */
+typedef double td_float_at(const uint8_t *p);
+
+static inline td_float_at *td_float_reader(enum td_dtype dtype)
+{
+    return dtype == TD_F64   ? td_f64_at
+           : dtype == TD_F32 ? td_f32_at
+           : dtype == TD_F16 ? td_f16_at
+                             : td_bf16_at;
+}
+
 /* Round to nearest, ties to even; NaN stays NaN. */
 static inline uint16_t td_bf16_round(float value)
 {

@@ -154,6 +154,12 @@ TD_INLINE td_vd td_vd_exact_fma(td_vd a, td_vd b, td_vd c)
 #endif
 }
 
+/* a + b, where this CPU can do it on the units that multiply: for loops that keep those that add busy. */
+TD_INLINE td_vd td_vd_add_aside(td_vd a, td_vd b)
+{
+    return td_vd_exact_fma(a, td_vd_all(1), b);
+}
+
 /* Lanes that are finite are -1. */
 TD_INLINE td_vi32 td_vf_finite(td_vf x)
 {
@@ -212,49 +218,40 @@ TD_INLINE struct td_floats td_floats_load(enum td_dtype dtype, const uint8_t *p)
     return row;
 }
 
-/* Sixteen TD_BF16: lanes 0 to 7 hold elements 0, 2, .. 14, lanes 8 to 15 elements 1, 3, .. 15. A pair of them
- * is a word of which each half is a float once the other is out of the way. */
-TD_INLINE struct td_floats td_floats_load_split(const uint8_t *p)
+/* Sixteen TD_F16 or TD_BF16, put down as floats. What will be column c, a vector of doubles, then lies at
+ * place td_staged: interleaving TD_BF16 with zeros makes floats of them, but AVX2 does that in each half of a
+ * register by itself, so that columns come in the order 0 2 1 3. */
+TD_INLINE void td_stage(enum td_dtype dtype, const uint8_t *p, float *to)
 {
-    struct td_floats row;
-    for (int i = 0; i < TD_ROW_FLOATS / 2; i++) {
-        td_vu32 pairs = *(const td_vu32_loose *)(p + i * TD_VECTOR_BYTES);
-        row.v[i] = (td_vf)(pairs << 16);
-        row.v[i + TD_ROW_FLOATS / 2] = (td_vf)(pairs & 0xffff0000);
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    if (dtype == TD_BF16) {
+        __m256i row = _mm256_loadu_si256((const __m256i_u *)p), zero = _mm256_setzero_si256();
+        _mm256_storeu_si256((__m256i_u *)to, _mm256_unpacklo_epi16(zero, row));
+        _mm256_storeu_si256((__m256i_u *)(to + TD_PER_FLOATS), _mm256_unpackhi_epi16(zero, row));
+        return;
     }
-    return row;
-}
-
-TD_INLINE void td_floats_store(const struct td_floats *row, float *to)
-{
+#endif
     for (int i = 0; i < TD_ROW_FLOATS; i++)
-        *(td_vf_loose *)(to + i * TD_PER_FLOATS) = row->v[i];
+        *(td_vf_loose *)(to + i * TD_PER_FLOATS) = td_vf_load(dtype, p + i * TD_PER_FLOATS * 2);
 }
 
-/* Brings lanes that were loaded split into the order of the elements. */
-TD_INLINE void td_lanes_join(double lanes[TD_LANES])
+TD_INLINE int td_staged(enum td_dtype dtype, int c)
 {
-    double split[TD_LANES];
-    for (int i = 0; i < TD_LANES; i++)
-        split[i] = lanes[i];
-    for (int i = 0; i < TD_LANES / 2; i++) {
-        lanes[2 * i] = split[i];
-        lanes[2 * i + 1] = split[i + TD_LANES / 2];
-    }
+    if (dtype != TD_BF16 || TD_VECTOR_BYTES != 32)
+        return c;
+    return (c & 1) << 1 | c >> 1;
 }
 
-/* TD_F16 or TD_BF16 at `p` as integers that order as the floats do: the bits, those below the sign flipped
- * where it is set. Zero is 0 or -1: it equals its sign. td_key_bits is the way back. */
-TD_INLINE td_vi16 td_keys_load(const uint8_t *p, td_vi16 *signs)
+/* The bits of TD_F16 or TD_BF16 as integers that order as the floats do: the magnitude with its sign. Both
+ * zeros are 0, neighbours one apart. */
+TD_INLINE td_vi16 td_vi16_order(td_vi16 bits)
 {
-    td_vi16 bits = *(const td_vi16_loose *)p;
-    *signs = bits >> 15;
-    return bits ^ (*signs & INT16_MAX);
-}
-
-TD_INLINE uint16_t td_key_bits(int16_t key)
-{
-    return (uint16_t)(key < 0 ? key ^ INT16_MAX : key);
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vi16)_mm256_sign_epi16((__m256i)(bits & INT16_MAX), (__m256i)bits);
+#else
+    td_vi16 sign = bits >> 15; /* 0 or -1; the magnitude is complemented and 1 added where negative */
+    return (bits ^ (sign & INT16_MAX)) - sign;
+#endif
 }
 
 /* The lower and the upper half of a vector of floats as doubles. */
@@ -303,20 +300,20 @@ TD_INLINE td_vd td_vd_load_f32(const uint8_t *p)
 #endif
 }
 
-TD_INLINE struct td_doubles td_doubles_load_f32(const uint8_t *p)
-{
-    struct td_doubles row;
-    for (int i = 0; i < TD_ROW_DOUBLES; i++)
-        row.v[i] = td_vd_load_f32(p + i * (TD_VECTOR_BYTES / 2));
-    return row;
-}
-
 TD_INLINE struct td_doubles td_doubles_load(const uint8_t *p)
 {
     struct td_doubles row;
     for (int i = 0; i < TD_ROW_DOUBLES; i++)
         row.v[i] = *(const td_vd_loose *)(p + i * TD_VECTOR_BYTES);
     return row;
+}
+
+/* Column c of the row at element `at` of TD_F64 or TD_F32 at `p`, or of smaller types staged there. */
+TD_INLINE td_vd td_column_load(enum td_dtype dtype, const uint8_t *p, int64_t at, int c)
+{
+    if (dtype == TD_F64)
+        return *(const td_vd_loose *)(p + at * 8 + c * TD_VECTOR_BYTES);
+    return td_vd_load_f32(p + at * 4 + td_staged(dtype, c) * (TD_VECTOR_BYTES / 2));
 }
 
 #endif

@@ -1,9 +1,8 @@
 /* measure.c: td_measure of compare.h: every metric of a pair from one read of both sides.
  *
- * While a block is in the cache it is gone over three times: each side's own statistics (the loops of
- * stats.h) and the sums over pairs (pair.h). A block that is the same bytes on both sides needs only the
- * first: its differences are zeros, and a.b is the sum of its squares. Of the largest difference only the
- * block is remembered; where in it is looked up at the end, once.
+ * A block of pairs comes with the statistics of either side (pair.h). A block that is the same bytes on both
+ * sides needs only the statistics of one: its differences are zeros, and a.b is the sum of its squares. Of
+ * the largest difference only the block is remembered; where in it is looked up at the end, once.
  *
  * As in stats.c, doubles whose squares would leave the range of doubles get a second pass for the sums of
  * squares, over values scaled by a power of two.
@@ -94,24 +93,23 @@ static struct td_pair_partial pair_with_itself(const struct td_partial *side, in
 static void visit_reals(const struct td_kernels *kernels, struct slot *s, int64_t start, struct side a,
                         struct side b, int64_t count)
 {
+    struct td_pair_block both;
     struct td_pair_partial block;
-    struct td_partial side_a = kernels->stats[a.dtype](a.data, count), side_b = side_a;
     if (same_bytes(a, b, count)) {
-        block = pair_with_itself(&side_a, count);
+        both.a = both.b = kernels->stats[a.dtype](a.data, count);
+        block = pair_with_itself(&both.a, count);
     } else {
-        struct td_pair_lanes lanes = {0};
-        side_b = kernels->stats[b.dtype](b.data, count);
-        kernels->pairs->loop[a.dtype][b.dtype](a.data, b.data, count, &lanes);
-        block = td_pair_finish(&lanes, count);
+        kernels->pairs->loop[a.dtype][b.dtype](a.data, b.data, count, &both);
+        block = td_pair_finish(&both.pairs, count);
         if (block.unpaired == 0) {
-            block.aa = td_partial_squares(&side_a);
-            block.bb = td_partial_squares(&side_b);
+            block.aa = td_partial_squares(&both.a);
+            block.bb = td_partial_squares(&both.b);
         } else {
             sum_squares(&block, a, b, count);
         }
     }
-    td_partial_merge(&s->a, &side_a);
-    td_partial_merge(&s->b, &side_b);
+    td_partial_merge(&s->a, &both.a);
+    td_partial_merge(&s->b, &both.b);
     take_block(s, start, &block);
 }
 

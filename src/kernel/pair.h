@@ -3,6 +3,9 @@
  * The same plan as block.h: element i of a block adds to lane i % 16, the lanes combine as a tree, blocks and
  * chunks add up in index order. A pair of which one element is not finite adds to no sum; the elements after
  * it keep their lanes. Maxima and counts do not round: a tier may take them in any order.
+ *
+ * A kernel answers for the statistics of both sides as well, because a vector tier that has the elements in
+ * registers gets them for half of what loops of their own cost. They are those of block.h, to the bit.
  */
 #ifndef TD_KERNEL_PAIR_H
 #define TD_KERNEL_PAIR_H
@@ -36,8 +39,14 @@ struct td_pair_partial {
     uint64_t count, unpaired, differing, nan_both, inf_same;
 };
 
-/* At most TD_BLOCK_LENGTH pairs. The lanes come zeroed. */
-typedef void td_pair_kernel(const void *a, const void *b, int64_t count, struct td_pair_lanes *out);
+/* A block of pairs, and each side of it by itself. */
+struct td_pair_block {
+    struct td_partial a, b; /* as the statistics of a tier have them */
+    struct td_pair_lanes pairs;
+};
+
+/* At most TD_BLOCK_LENGTH pairs. */
+typedef void td_pair_kernel(const void *a, const void *b, int64_t count, struct td_pair_block *out);
 
 /* How many pairs have |a - b| > atol + rtol |a|, and whether any has a difference that is not at most `least`
  * (which is finite, so a pair of which one is not finite always has; the count is then of no use). */
@@ -56,6 +65,10 @@ struct td_pair_kernels {
     td_pair_kernel *loop[TD_BF16 + 1][TD_BF16 + 1];
     td_beyond_kernel *beyond[TD_BF16 + 1][TD_BF16 + 1];
 };
+
+/* The pairs of a block alone, by the specification: for what vectors leave over. */
+typedef void td_pair_lanes_kernel(const void *a, const void *b, int64_t count, struct td_pair_lanes *out);
+extern td_pair_lanes_kernel *const td_pair_lanes_scalar[TD_BF16 + 1][TD_BF16 + 1];
 
 extern const struct td_pair_kernels td_pairs_scalar, td_pairs_vector;
 #if defined(__x86_64__)

@@ -1,6 +1,7 @@
 /* pair_scalar.c: a block of pairs in plain C: what every other tier must equal bit for bit. */
 #include "kernel/element.h"
 #include "kernel/pair.h"
+#include "kernel/tier.h"
 
 #include <string.h>
 
@@ -44,6 +45,7 @@ INLINE void block(const uint8_t *a, const uint8_t *b, int64_t count, int64_t siz
                   double (*value_a)(const uint8_t *), double (*value_b)(const uint8_t *),
                   double (*ulp)(const uint8_t *, const uint8_t *), struct td_pair_lanes *out)
 {
+    *out = (struct td_pair_lanes){0};
     for (int64_t i = 0; i < count; i++) {
         const uint8_t *p = a + i * size_a, *q = b + i * size_b;
         td_pair_add(out, i % TD_LANES, value_a(p), value_b(q), ulp(p, q));
@@ -60,27 +62,40 @@ INLINE struct td_beyond beyond(const uint8_t *a, const uint8_t *b, int64_t count
     return s;
 }
 
-#define PAIR(name, size_a, value_a, size_b, value_b, ulp)                                           \
-    static void name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out)        \
-    {                                                                                               \
-        block(a, b, count, size_a, size_b, value_a, value_b, ulp, out);                             \
-    }                                                                                               \
-    static struct td_beyond beyond_##name(const void *a, const void *b, int64_t count, double rtol, \
-                                          double atol, double least)                                \
-    {                                                                                               \
-        return beyond(a, b, count, size_a, size_b, value_a, value_b, rtol, atol, least);            \
+#define PAIR(name, ta, size_a, value_a, tb, size_b, value_b, ulp)                                    \
+    static void lanes_##name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out) \
+    {                                                                                                \
+        block(a, b, count, size_a, size_b, value_a, value_b, ulp, out);                              \
+    }                                                                                                \
+    static void name(const void *a, const void *b, int64_t count, struct td_pair_block *out)         \
+    {                                                                                                \
+        out->a = td_kernels_scalar.stats[ta](a, count);                                              \
+        out->b = td_kernels_scalar.stats[tb](b, count);                                              \
+        lanes_##name(a, b, count, &out->pairs);                                                      \
+    }                                                                                                \
+    static struct td_beyond beyond_##name(const void *a, const void *b, int64_t count, double rtol,  \
+                                          double atol, double least)                                 \
+    {                                                                                                \
+        return beyond(a, b, count, size_a, size_b, value_a, value_b, rtol, atol, least);             \
     }
 
-PAIR(f64_f64, 8, td_f64_at, 8, td_f64_at, ulp_64)
-PAIR(f32_f32, 4, td_f32_at, 4, td_f32_at, ulp_32)
-PAIR(f32_f16, 4, td_f32_at, 2, td_f16_at, no_ulp)
-PAIR(f32_bf16, 4, td_f32_at, 2, td_bf16_at, no_ulp)
-PAIR(f16_f32, 2, td_f16_at, 4, td_f32_at, no_ulp)
-PAIR(f16_f16, 2, td_f16_at, 2, td_f16_at, ulp_16)
-PAIR(f16_bf16, 2, td_f16_at, 2, td_bf16_at, no_ulp)
-PAIR(bf16_f32, 2, td_bf16_at, 4, td_f32_at, no_ulp)
-PAIR(bf16_f16, 2, td_bf16_at, 2, td_f16_at, no_ulp)
-PAIR(bf16_bf16, 2, td_bf16_at, 2, td_bf16_at, ulp_16)
+PAIR(f64_f64, TD_F64, 8, td_f64_at, TD_F64, 8, td_f64_at, ulp_64)
+PAIR(f32_f32, TD_F32, 4, td_f32_at, TD_F32, 4, td_f32_at, ulp_32)
+PAIR(f32_f16, TD_F32, 4, td_f32_at, TD_F16, 2, td_f16_at, no_ulp)
+PAIR(f32_bf16, TD_F32, 4, td_f32_at, TD_BF16, 2, td_bf16_at, no_ulp)
+PAIR(f16_f32, TD_F16, 2, td_f16_at, TD_F32, 4, td_f32_at, no_ulp)
+PAIR(f16_f16, TD_F16, 2, td_f16_at, TD_F16, 2, td_f16_at, ulp_16)
+PAIR(f16_bf16, TD_F16, 2, td_f16_at, TD_BF16, 2, td_bf16_at, no_ulp)
+PAIR(bf16_f32, TD_BF16, 2, td_bf16_at, TD_F32, 4, td_f32_at, no_ulp)
+PAIR(bf16_f16, TD_BF16, 2, td_bf16_at, TD_F16, 2, td_f16_at, no_ulp)
+PAIR(bf16_bf16, TD_BF16, 2, td_bf16_at, TD_BF16, 2, td_bf16_at, ulp_16)
+
+td_pair_lanes_kernel *const td_pair_lanes_scalar[TD_BF16 + 1][TD_BF16 + 1] = {
+    [TD_F64] = {[TD_F64] = lanes_f64_f64},
+    [TD_F32] = {[TD_F32] = lanes_f32_f32, [TD_F16] = lanes_f32_f16, [TD_BF16] = lanes_f32_bf16},
+    [TD_F16] = {[TD_F32] = lanes_f16_f32, [TD_F16] = lanes_f16_f16, [TD_BF16] = lanes_f16_bf16},
+    [TD_BF16] = {[TD_F32] = lanes_bf16_f32, [TD_F16] = lanes_bf16_f16, [TD_BF16] = lanes_bf16_bf16},
+};
 
 const struct td_pair_kernels td_pairs_scalar = {
     .loop =

@@ -1,39 +1,52 @@
 /* pair_vector.c: a block of pairs in vectors; compiled once per vector tier, as stats_vector.c is.
  *
- * A row of 16 lanes times four sums is more than the registers hold, and a sum that lives in memory costs a
+ * A row of 16 lanes times eight sums is more than the registers hold, and a sum that lives in memory costs a
  * load and a store, one after the other, for each addition. So a block is cut into tiles that stay in L1, and
  * a tile is gone over column by column (a column: one vector of doubles), its sums in registers; each lane
- * still sees its elements in order. Measured: 0.46 ns a pair of float32, 0.59 with two of the sums in memory.
+ * still sees its elements in order. What is left (minimum, maximum, zeros, units in the last place) is looked
+ * at in lanes as wide as the type, in loops of their own.
+ *
+ * A column takes 0.46 ns a pair of float32 on a Zen 3 at 3.3 GHz, of which the divisions alone are 0.35. All
+ * that adds, compares or widens shares two of the four units there, so the sums of the sides are added on the
+ * other two. One division for several pairs (times the others' divisors) is more work than it saves.
  *
  * The loops take all values to be finite. If one is not, the sums of |d| show it (an infinity or NaN never
- * leaves a sum again), and the block is done over by the specification.
+ * leaves a sum again), and the pairs of the block are done over by the specification.
  */
-#include "kernel/lanes.h"
+#include "kernel/look.h"
 #include "kernel/pair.h"
+#include "kernel/tier.h"
 #include "kernel/ulps.h"
 
 #include <string.h>
 
 #define PASTE(a, b) a##b
 #define TIER_TABLE(tier) PASTE(td_pairs_, tier)
+#define TIER_KERNELS(tier) PASTE(td_kernels_, tier)
 
 typedef uint64_t td_vu64 __attribute__((vector_size(TD_VECTOR_BYTES)));
 #define SIGN ((uint64_t)1 << 63)
 
-/* Bytes ahead of the first two columns, one for each side, that are asked for: the next block of float32. The
- * loops of the statistics, which come first to a block, would wait for memory while this one leaves it idle.
- * 3 to 5 % faster from memory. */
-enum { AHEAD = 4 * TD_BLOCK_LENGTH };
-
 /* Rows of a tile: 1024 pairs, 16 KiB at most. */
 enum { TILE = 64 };
 
+/* The sums of a column: those of the pairs, then d and d^2 of each side around its shift. */
+enum { A1 = TD_PAIR_SUMS, A2, B1, B2, SUMS };
+
 struct sums {
-    struct td_doubles v[TD_PAIR_SUMS];
+    struct td_doubles v[SUMS];
     td_vd max_abs, max_rel;
     td_vi64 max_ulp_wide; /* with the sign flipped, so that a signed comparison orders unsigned numbers */
     td_vi64 differing;    /* counted downwards */
     struct td_ulps ulps;
+    struct td_seen a, b;
+    double shift_a, shift_b;
+};
+
+/* Some rows of both sides: as they are in memory, and as doubles or floats. */
+struct tile {
+    const uint8_t *a, *b, *wide_a, *wide_b;
+    int64_t rows;
 };
 
 TD_INLINE td_vd absolute(td_vd x)
@@ -53,52 +66,66 @@ TD_INLINE bool has_ulps(enum td_dtype ta, enum td_dtype tb)
 }
 
 /* A tile as float32, or float64 where it is that. */
-TD_INLINE const uint8_t *widen_tile(enum td_dtype dtype, const uint8_t *p, int64_t rows, td_vf *space)
+TD_INLINE const uint8_t *widen_tile(enum td_dtype dtype, const uint8_t *p, int64_t rows, float *space)
 {
     if (dtype == TD_F64 || dtype == TD_F32)
         return p;
-    for (int64_t i = 0; i < rows * TD_ROW_FLOATS; i++)
-        space[i] = td_vf_load(dtype, p + i * TD_PER_FLOATS * 2);
+    for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES)
+        td_stage(dtype, p + at * 2, space + at);
     return (const uint8_t *)space;
 }
 
-TD_INLINE td_vd load_column(bool wide, const uint8_t *p)
+/* --- Adding up ------------------------------------------------------------------------------------------ */
+
+/* d and d^2 of one side. The square of what is not shifted is exact where the type is not float64. */
+TD_INLINE void add_side(td_vd sum[2], enum td_dtype dtype, td_vd x, double shift, bool shifted)
 {
-    if (wide)
-        return *(const td_vd_loose *)p;
-    return td_vd_load_f32(p);
+    td_vd d = shifted ? x - td_vd_all(shift) : x;
+    sum[0] = td_vd_add_aside(d, sum[0]);
+    sum[1] = shifted || dtype == TD_F64 ? sum[1] + d * d : td_vd_exact_fma(d, d, sum[1]);
 }
 
-/* The lanes of column `c` in `rows` rows of float64 (wide) or float32. */
-TD_INLINE void add_column(struct sums *s, int c, bool wide, bool count, const uint8_t *a, const uint8_t *b,
-                          int64_t rows)
+/* All that a loop does not use should be in memory by now: the registers just suffice for what it does. */
+#define IN_MEMORY(p) __asm__ volatile("" : "+r"(p) : : "memory")
+
+/* Column c of a tile. Meanwhile it asks for memory one block ahead, which the loop would leave idle: every
+ * other column for the same side, each for its share of the tile, so that the demand is even. */
+TD_INLINE void add_column(struct sums *s, int c, enum td_dtype ta, enum td_dtype tb, bool shifted,
+                          const struct tile *t)
 {
-    const int64_t size = wide ? 8 : 4;
-    td_vd sum[TD_PAIR_SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
+    IN_MEMORY(s);
+    const int64_t shares = TD_ROW_DOUBLES / 2, size = c % 2 ? width(tb) : width(ta);
+    const uint8_t *ahead =
+        (c % 2 ? t->b : t->a) + (TD_BLOCK_LENGTH + c / 2 * (TILE * TD_LANES / shares)) * size;
+    td_vd sum[SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
     td_vi64 differing = s->differing;
-    for (int k = 0; k < TD_PAIR_SUMS; k++)
+    for (int k = 0; k < SUMS; k++)
         sum[k] = s->v[k].v[c];
-    for (int64_t at = c * TD_PER_DOUBLES * size; at < rows * TD_LANES * size; at += TD_LANES * size) {
-        td_vd x = load_column(wide, a + at), y = load_column(wide, b + at);
-        td_vd d = absolute(x - y);
-        td_vd rel = d / (absolute(x) + td_vd_all(TD_REL_EPSILON));
+    for (int64_t at = 0; at < t->rows * TD_LANES; at += TD_LANES) {
+        td_vd x = td_column_load(ta, t->wide_a, at, c), y = td_column_load(tb, t->wide_b, at, c);
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += TD_LANES / shares * size;
+        add_side(&sum[A1], ta, x, s->shift_a, shifted);
+        add_side(&sum[B1], tb, y, s->shift_b, shifted);
+        sum[TD_SUM_AB] = ta == TD_F64 ? sum[TD_SUM_AB] + x * y : td_vd_exact_fma(x, y, sum[TD_SUM_AB]);
+        td_vd d = absolute(x - y), size_a = absolute(x) + td_vd_all(TD_REL_EPSILON);
         sum[TD_SUM_ABS] += d;
-        sum[TD_SUM_REL] += rel;
         sum[TD_SUM_SQUARE] += d * d;
-        sum[TD_SUM_AB] = wide ? sum[TD_SUM_AB] + x * y : td_vd_exact_fma(x, y, sum[TD_SUM_AB]);
         max_abs = td_vd_max(d, max_abs);
+        td_vd rel = d / size_a;
+        sum[TD_SUM_REL] += rel;
         max_rel = td_vd_max(rel, max_rel);
-        if (c < 2)
-            __builtin_prefetch((c ? b : a) + at + AHEAD);
-        if (count)
+        if (!has_ulps(ta, tb))
             differing += d != td_vd_all(0);
     }
-    for (int k = 0; k < TD_PAIR_SUMS; k++)
+    for (int k = 0; k < SUMS; k++)
         s->v[k].v[c] = sum[k];
     s->max_abs = max_abs;
     s->max_rel = max_rel;
     s->differing = differing;
 }
+
+/* --- Looking -------------------------------------------------------------------------------------------- */
 
 TD_INLINE td_vi64 order_f64(td_vi64 bits)
 {
@@ -117,23 +144,77 @@ TD_INLINE void add_ulps_f64(struct sums *s, const uint8_t *a, const uint8_t *b, 
     }
 }
 
-TD_INLINE void scan(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
-                    int64_t rows)
+TD_INLINE void look_at_side(struct td_seen *seen, enum td_dtype dtype, const uint8_t *p, int64_t count)
 {
-    td_vf space[2][TILE * TD_ROW_FLOATS];
-    for (int64_t row = 0; row < rows; row += TILE) {
-        int64_t taken = rows - row < TILE ? rows - row : TILE;
-        const uint8_t *p = widen_tile(ta, a + row * TD_LANES * width(ta), taken, space[0]);
-        const uint8_t *q = widen_tile(tb, b + row * TD_LANES * width(tb), taken, space[1]);
-        add_column(s, 0, ta == TD_F64, !has_ulps(ta, tb), p, q, taken);
-        add_column(s, 1, ta == TD_F64, !has_ulps(ta, tb), p, q, taken);
-        for (int c = 2; c < TD_ROW_DOUBLES; c++)
-            add_column(s, c, ta == TD_F64, !has_ulps(ta, tb), p, q, taken);
+    if (dtype == TD_F64)
+        seen->doubles = td_look_at_doubles(seen->doubles, p, count, false, 0);
+    else if (dtype == TD_F32)
+        seen->floats = td_look_at_floats(seen->floats, p, count, false, 0);
+    else
+        seen->keys = td_look_at_keys(seen->keys, p, count);
+}
+
+/* Both sides of a 16-bit type: looks at them, which shares the keys with their distances, and stages them. A
+ * loop that only stages would wait for its stores. */
+TD_INLINE void look_and_stage(struct sums *s, enum td_dtype dtype, struct tile *t,
+                              float space[2][TILE * TD_LANES])
+{
+    struct td_seen_keys seen_a = s->a.keys, seen_b = s->b.keys;
+    struct td_ulps_16 ulps = s->ulps.narrow;
+    for (int64_t at = 0; at < t->rows * TD_LANES; at += TD_LANES) {
+        const uint8_t *p = t->a + at * 2, *q = t->b + at * 2;
+        for (int i = 0; i < TD_ROW_KEYS; i++) {
+            td_vi16 x = td_vi16_order(((const td_vi16_loose *)p)[i]);
+            td_vi16 y = td_vi16_order(((const td_vi16_loose *)q)[i]);
+            seen_a = td_see_keys(seen_a, x);
+            seen_b = td_see_keys(seen_b, y);
+            ulps = td_ulps_see_16(ulps, x, y);
+        }
+        td_stage(dtype, p, space[0] + at);
+        td_stage(dtype, q, space[1] + at);
     }
-    if (has_ulps(ta, tb)) /* apart from the loop above, where it would take registers */
-        td_ulps_add(&s->ulps, ta, a, b, rows * TD_LANES);
+    s->a.keys = seen_a;
+    s->b.keys = seen_b;
+    s->ulps.narrow = ulps;
+    s->ulps.seen += t->rows * TD_LANES;
+}
+
+/* Looks at all of a tile, and makes it doubles or floats. */
+TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct tile *t,
+                    float space[2][TILE * TD_LANES])
+{
+    const int64_t count = t->rows * TD_LANES;
+    IN_MEMORY(s);
+    if (has_ulps(ta, tb) && width(ta) == 2) {
+        look_and_stage(s, ta, t, space);
+        t->wide_a = (const uint8_t *)space[0];
+        t->wide_b = (const uint8_t *)space[1];
+        return;
+    }
+    look_at_side(&s->a, ta, t->a, count);
+    look_at_side(&s->b, tb, t->b, count);
+    if (has_ulps(ta, tb))
+        td_ulps_add_32(&s->ulps, t->a, t->b, count);
     else if (ta == TD_F64)
-        add_ulps_f64(s, a, b, rows);
+        add_ulps_f64(s, t->a, t->b, t->rows);
+    t->wide_a = widen_tile(ta, t->a, t->rows, space[0]);
+    t->wide_b = widen_tile(tb, t->b, t->rows, space[1]);
+}
+
+/* --- A block -------------------------------------------------------------------------------------------- */
+
+TD_INLINE void scan(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
+                    int64_t rows, bool shifted)
+{
+    float space[2][TILE * TD_LANES];
+    for (int64_t row = 0; row < rows; row += TILE) {
+        struct tile t = {.a = a + row * TD_LANES * width(ta),
+                         .b = b + row * TD_LANES * width(tb),
+                         .rows = rows - row < TILE ? rows - row : TILE};
+        look(s, ta, tb, &t, space);
+        for (int c = 0; c < TD_ROW_DOUBLES; c++)
+            add_column(s, c, ta, tb, shifted, &t);
+    }
 }
 
 TD_INLINE bool all_finite(const struct sums *s)
@@ -148,8 +229,27 @@ TD_INLINE bool all_finite(const struct sums *s)
     return count == TD_PER_DOUBLES;
 }
 
+/* One side of what was summed, and its elements behind the last whole row. */
+TD_INLINE struct td_partial finish_side(const struct td_doubles sums[2], double shift,
+                                        const struct td_seen *seen, enum td_dtype dtype, const uint8_t *p,
+                                        int64_t count)
+{
+    struct td_sums s;
+    s.shift = shift;
+    s.min = (double)INFINITY;
+    s.max = -(double)INFINITY;
+    s.nan = s.inf = s.zeros = 0;
+    memcpy(s.s1, sums[0].v, sizeof s.s1);
+    memcpy(s.s2, sums[1].v, sizeof s.s2);
+    td_seen_note(&s, seen, dtype);
+    for (int64_t i = count / TD_LANES * TD_LANES; i < count; i++)
+        td_sums_add(&s, i % TD_LANES, td_float_reader(dtype)(p + i * width(dtype)));
+    return td_sums_finish(&s, count);
+}
+
 TD_INLINE void collect(const struct sums *s, struct td_pair_lanes *out)
 {
+    *out = (struct td_pair_lanes){0};
     for (int k = 0; k < TD_PAIR_SUMS; k++)
         memcpy(out->sum[k], s->v[k].v, sizeof out->sum[k]);
     for (int i = 0; i < TD_PER_DOUBLES; i++) {
@@ -162,50 +262,66 @@ TD_INLINE void collect(const struct sums *s, struct td_pair_lanes *out)
     td_ulps_collect(&s->ulps, out);
 }
 
-/* The elements behind the last whole row, and blocks with anything that is not finite, are left to the
- * specification. */
+/* Adds the pairs behind the last whole row: lane i of them is lane i of the block. */
+static void add_tail(struct td_pair_lanes *out, const struct td_pair_lanes *tail)
+{
+    for (int k = 0; k < TD_PAIR_SUMS; k++)
+        for (int i = 0; i < TD_LANES; i++)
+            out->sum[k][i] += tail->sum[k][i];
+    out->max_abs = tail->max_abs > out->max_abs ? tail->max_abs : out->max_abs;
+    out->max_rel = tail->max_rel > out->max_rel ? tail->max_rel : out->max_rel;
+    out->max_ulp = tail->max_ulp > out->max_ulp ? tail->max_ulp : out->max_ulp;
+    out->unpaired += tail->unpaired;
+    out->differing += tail->differing;
+    out->nan_both += tail->nan_both;
+    out->inf_same += tail->inf_same;
+}
+
 TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b, int64_t count,
-                     struct td_pair_lanes *out)
+                     struct td_pair_block *out)
 {
     int64_t rows = count / TD_LANES, taken = rows * TD_LANES;
-    struct sums s = {.max_ulp_wide = (td_vi64){0} + INT64_MIN};
-    scan(&s, ta, a, tb, b, rows);
-    td_pair_kernel *exact = td_pairs_scalar.loop[ta][tb];
+    td_pair_lanes_kernel *exact = td_pair_lanes_scalar[ta][tb];
+    struct sums s = {.max_ulp_wide = (td_vi64){0} + INT64_MIN,
+                     .a = td_seen_nothing(),
+                     .b = td_seen_nothing(),
+                     .shift_a = td_vector_shift(ta, a, count, width(ta)),
+                     .shift_b = td_vector_shift(tb, b, count, width(tb))};
+    if (s.shift_a == 0 && s.shift_b == 0)
+        scan(&s, ta, a, tb, b, rows, false);
+    else
+        scan(&s, ta, a, tb, b, rows, true);
     if (!all_finite(&s)) {
-        exact(a, b, count, out);
+        out->a = TIER_KERNELS(TD_TIER).stats[ta](a, count);
+        out->b = TIER_KERNELS(TD_TIER).stats[tb](b, count);
+        exact(a, b, count, &out->pairs);
         return;
     }
-    collect(&s, out);
-    struct td_pair_lanes tail = {0};
-    exact(a + taken * width(ta), b + taken * width(tb), count - taken, &tail);
-    for (int k = 0; k < TD_PAIR_SUMS; k++) /* lane i of the tail is lane i of the block: rows are whole */
-        for (int i = 0; i < count - taken; i++)
-            out->sum[k][i] += tail.sum[k][i];
-    out->max_abs = tail.max_abs > out->max_abs ? tail.max_abs : out->max_abs;
-    out->max_rel = tail.max_rel > out->max_rel ? tail.max_rel : out->max_rel;
-    out->max_ulp = tail.max_ulp > out->max_ulp ? tail.max_ulp : out->max_ulp;
-    out->unpaired += tail.unpaired;
-    out->differing += tail.differing;
-    out->nan_both += tail.nan_both;
-    out->inf_same += tail.inf_same;
+    out->a = finish_side(&s.v[A1], s.shift_a, &s.a, ta, a, count);
+    out->b = finish_side(&s.v[B1], s.shift_b, &s.b, tb, b, count);
+    collect(&s, &out->pairs);
+    if (taken < count) {
+        struct td_pair_lanes tail;
+        exact(a + taken * width(ta), b + taken * width(tb), count - taken, &tail);
+        add_tail(&out->pairs, &tail);
+    }
 }
 
 TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
                                   int64_t count, double rtol, double atol, double least)
 {
-    const bool wide = ta == TD_F64;
-    const int64_t size = (wide ? 8 : 4) * TD_PER_DOUBLES;
-    td_vf space[2][TILE * TD_ROW_FLOATS];
+    float space[2][TILE * TD_LANES];
     td_vi64 beyond = {0}, usual = (td_vi64){0} - 1; /* counted downwards; -1 where all are at most `least` */
     for (int64_t row = 0; row < count / TD_LANES; row += TILE) {
         int64_t taken = count / TD_LANES - row < TILE ? count / TD_LANES - row : TILE;
         const uint8_t *p = widen_tile(ta, a + row * TD_LANES * width(ta), taken, space[0]);
         const uint8_t *q = widen_tile(tb, b + row * TD_LANES * width(tb), taken, space[1]);
-        for (int64_t i = 0; i < taken * TD_ROW_DOUBLES; i++) {
-            td_vd x = load_column(wide, p + i * size), d = absolute(x - load_column(wide, q + i * size));
-            beyond += d > td_vd_all(atol) + td_vd_all(rtol) * absolute(x);
-            usual &= d <= td_vd_all(least);
-        }
+        for (int64_t at = 0; at < taken * TD_LANES; at += TD_LANES)
+            for (int c = 0; c < TD_ROW_DOUBLES; c++) {
+                td_vd x = td_column_load(ta, p, at, c), d = absolute(x - td_column_load(tb, q, at, c));
+                beyond += d > td_vd_all(atol) + td_vd_all(rtol) * absolute(x);
+                usual &= d <= td_vd_all(least);
+            }
     }
     struct td_beyond found = {0};
     for (int i = 0; i < TD_PER_DOUBLES; i++) {
@@ -216,7 +332,7 @@ TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dt
 }
 
 #define PAIR(name, ta, tb)                                                                          \
-    static void name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out)        \
+    static void name(const void *a, const void *b, int64_t count, struct td_pair_block *out)        \
     {                                                                                               \
         block(ta, a, tb, b, count, out);                                                            \
     }                                                                                               \

@@ -3,6 +3,12 @@
  * The bits of a float, taken as sign and magnitude, count its place among all floats of its type
  * (td_float_order); the distance of two is at most all bits ones, so lanes as wide as the type hold it. Pairs
  * of different value are those at a distance, which counts them for free.
+ *
+ * Of float32, pairs are mostly close to each other. Between floats of one sign the bits as they are differ by
+ * the distance; between floats of both signs they differ, in 32 bits, by 2^31 less the distance of the
+ * magnitudes, which is more than 2^23 because no finite magnitude reaches 0x7f800000. So where nothing is
+ * further apart than TD_ULPS_NEAR that difference is all there is to compute; else the same pairs are done
+ * over.
  */
 #ifndef TD_KERNEL_ULPS_H
 #define TD_KERNEL_ULPS_H
@@ -13,14 +19,24 @@
 typedef uint16_t td_vu16 __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef int32_t td_vi32_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
 
-/* Lanes of 32 bits for float32, of 16 for the others. `same` counts downwards; a block has too few rows to
- * overflow 16 bits. */
+enum { TD_ULPS_NEAR = 1 << 23 };
+
+/* `same` counts downwards; a block has too few rows to overflow 16 bits. */
+struct td_ulps_32 {
+    td_vu32 max;
+    td_vi32 same;
+};
+
+struct td_ulps_16 {
+    td_vu16 max;
+    td_vi16 same;
+};
+
+/* Lanes of 32 bits for float32, of 16 for the others. */
 struct td_ulps {
     int64_t seen;
-    td_vu32 max_32;
-    td_vi32 same_32;
-    td_vu16 max_16;
-    td_vi16 same_16;
+    struct td_ulps_32 wide;
+    struct td_ulps_16 narrow;
 };
 
 TD_INLINE td_vi32 td_vi32_order(td_vi32 bits)
@@ -33,16 +49,6 @@ TD_INLINE td_vi32 td_vi32_order(td_vi32 bits)
 #endif
 }
 
-TD_INLINE td_vi16 td_vi16_order(td_vi16 bits)
-{
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
-    return (td_vi16)_mm256_sign_epi16((__m256i)(bits & INT16_MAX), (__m256i)bits);
-#else
-    td_vi16 sign = bits >> 15;
-    return (bits ^ (sign & INT16_MAX)) - sign;
-#endif
-}
-
 /* |x - y|, without the sign bit in the way. */
 TD_INLINE td_vu32 td_vi32_distance(td_vi32 x, td_vi32 y)
 {
@@ -52,6 +58,17 @@ TD_INLINE td_vu32 td_vi32_distance(td_vi32 x, td_vi32 y)
 #else
     td_vu32 less = (td_vu32)(x < y), d = (td_vu32)x - (td_vu32)y;
     return (d ^ less) - less;
+#endif
+}
+
+/* |x|; INT32_MIN is 2^31. */
+TD_INLINE td_vu32 td_vi32_size(td_vi32 x)
+{
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vu32)_mm256_abs_epi32((__m256i)x);
+#else
+    td_vu32 sign = (td_vu32)(x >> 31);
+    return ((td_vu32)x ^ sign) - sign;
 #endif
 }
 
@@ -80,33 +97,52 @@ TD_INLINE td_vu16 td_vu16_max(td_vu16 a, td_vu16 b)
 #endif
 }
 
-/* `count` pairs, a multiple of TD_LANES; dtype is a constant: TD_F32, TD_F16 or TD_BF16. */
-TD_INLINE void td_ulps_add(struct td_ulps *u, enum td_dtype dtype, const uint8_t *a, const uint8_t *b,
-                           int64_t count)
+/* One vector of pairs of a 16-bit type, as td_vi16_order has them. */
+TD_INLINE struct td_ulps_16 td_ulps_see_16(struct td_ulps_16 u, td_vi16 x, td_vi16 y)
 {
+    u.max = td_vu16_max(td_vi16_distance(x, y), u.max);
+    u.same += x == y;
+    return u;
+}
+
+TD_INLINE bool td_vu32_any_beyond(td_vu32 x, uint32_t limit)
+{
+    td_vi32 beyond = (td_vi32)(x > limit);
+    int32_t any = 0;
+    for (int i = 0; i < TD_PER_FLOATS; i++)
+        any |= beyond[i];
+    return any != 0;
+}
+
+/* `count` pairs of float32 of any distance. */
+TD_INLINE struct td_ulps_32 td_ulps_far(struct td_ulps_32 u, const uint8_t *a, const uint8_t *b,
+                                        int64_t count)
+{
+    for (int64_t at = 0; at < count * 4; at += TD_VECTOR_BYTES) {
+        td_vi32 x = td_vi32_order(*(const td_vi32_loose *)(a + at));
+        td_vi32 y = td_vi32_order(*(const td_vi32_loose *)(b + at));
+        u.max = td_vu32_max(td_vi32_distance(x, y), u.max);
+        u.same += x == y;
+    }
+    return u;
+}
+
+/* `count` pairs of float32, a multiple of TD_LANES. */
+TD_INLINE void td_ulps_add_32(struct td_ulps *u, const uint8_t *a, const uint8_t *b, int64_t count)
+{
+    struct td_ulps_32 near = {{0}, {0}};
+    for (int64_t at = 0; at < count * 4; at += TD_LANES * 4)
+        for (int i = 0; i < TD_ROW_FLOATS; i++) {
+            td_vu32 d = ((const td_vu32_loose *)(a + at))[i] - ((const td_vu32_loose *)(b + at))[i];
+            near.max = td_vu32_max(td_vi32_size((td_vi32)d), near.max);
+            near.same += (td_vi32)(d == 0);
+        }
     u->seen += count;
-    if (dtype == TD_F32) {
-        td_vu32 max = u->max_32;
-        td_vi32 same = u->same_32;
-        for (int64_t at = 0; at < count * 4; at += TD_VECTOR_BYTES) {
-            td_vi32 x = td_vi32_order(*(const td_vi32_loose *)(a + at));
-            td_vi32 y = td_vi32_order(*(const td_vi32_loose *)(b + at));
-            max = td_vu32_max(td_vi32_distance(x, y), max);
-            same += x == y;
-        }
-        u->max_32 = max;
-        u->same_32 = same;
+    if (td_vu32_any_beyond(near.max, TD_ULPS_NEAR)) {
+        u->wide = td_ulps_far(u->wide, a, b, count);
     } else {
-        td_vu16 max = u->max_16;
-        td_vi16 same = u->same_16;
-        for (int64_t at = 0; at < count * 2; at += TD_VECTOR_BYTES) {
-            td_vi16 x = td_vi16_order(*(const td_vi16_loose *)(a + at));
-            td_vi16 y = td_vi16_order(*(const td_vi16_loose *)(b + at));
-            max = td_vu16_max(td_vi16_distance(x, y), max);
-            same += x == y;
-        }
-        u->max_16 = max;
-        u->same_16 = same;
+        u->wide.max = td_vu32_max(near.max, u->wide.max);
+        u->wide.same += near.same;
     }
 }
 
@@ -116,12 +152,12 @@ TD_INLINE void td_ulps_collect(const struct td_ulps *u, struct td_pair_lanes *ou
     uint32_t max = 0;
     int64_t same = 0;
     for (int i = 0; i < TD_PER_FLOATS; i++) {
-        max = u->max_32[i] > max ? u->max_32[i] : max;
-        same -= u->same_32[i];
+        max = u->wide.max[i] > max ? u->wide.max[i] : max;
+        same -= u->wide.same[i];
     }
     for (int i = 0; i < 2 * TD_PER_FLOATS; i++) {
-        max = u->max_16[i] > max ? u->max_16[i] : max;
-        same -= u->same_16[i];
+        max = u->narrow.max[i] > max ? u->narrow.max[i] : max;
+        same -= u->narrow.same[i];
     }
     out->max_ulp = (double)max > out->max_ulp ? (double)max : out->max_ulp;
     out->differing += (uint64_t)(u->seen - same);

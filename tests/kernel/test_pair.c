@@ -28,7 +28,7 @@ enum { FLOATS = sizeof floats / sizeof *floats };
 /* --- values -------------------------------------------------------------------------------------------- */
 
 /* What the elements of the two sides may look like. */
-enum fill { BITS, TAME, SPECIAL, SUBNORMAL, SIGNS, EQUAL, FILLS };
+enum fill { BITS, TAME, SPECIAL, SUBNORMAL, SIGNS, EQUAL, POSITIVE, CLOSE, FILLS };
 
 static uint64_t special(enum td_dtype dtype)
 {
@@ -64,11 +64,14 @@ static uint64_t element(enum td_dtype dtype, enum fill fill)
     uint64_t sign = random_u64() % 2 << (8 * td_dtype_size(dtype) - 1);
     switch (fill) {
     case TAME:
+    case CLOSE:
         return tame(dtype);
     case SPECIAL:
         return random_u64() % 3 ? tame(dtype) : special(dtype);
     case SUBNORMAL:
         return (random_u64() & 7) | sign;
+    case POSITIVE: /* far from zero for their spread: they are summed around a shift */
+        return tame(dtype) & ~(UINT64_C(1) << (8 * td_dtype_size(dtype) - 1));
     case SIGNS:
         return (random_u64() % 3) | sign; /* zeros of both signs and their neighbours */
     default:
@@ -85,14 +88,28 @@ static void fill_side(enum td_dtype dtype, enum fill fill, uint8_t *to, int64_t 
     }
 }
 
-/* EQUAL: the same elements on both sides where the types are the same. */
+/* Moves some elements by a few units in the last place; at times one goes across zero. */
+static void disturb(enum td_dtype dtype, uint8_t *elements, int64_t count)
+{
+    size_t size = td_dtype_size(dtype);
+    for (int64_t i = 0; i < count; i++)
+        elements[(size_t)i * size] ^= (uint8_t)(random_u64() & random_u64() & 7);
+    if (count > 0 && random_u64() % 2)
+        elements[(random_u64() % (uint64_t)count + 1) * size - 1] ^= 0x80;
+}
+
+/* EQUAL: the same elements on both sides where the types are the same; CLOSE: nearly. */
 static void fill_sides(enum td_dtype ta, uint8_t *a, enum td_dtype tb, uint8_t *b, enum fill fill,
                        int64_t count)
 {
     fill_side(ta, fill, a, count);
     fill_side(tb, fill, b, count);
-    if (fill == EQUAL && ta == tb)
+    if (fill == POSITIVE && random_u64() % 2)
+        fill_side(tb, TAME, b, count);
+    if ((fill == EQUAL || fill == CLOSE) && ta == tb)
         memcpy(b, a, (size_t)count * td_dtype_size(ta));
+    if (fill == CLOSE && ta == tb)
+        disturb(ta, b, count);
 }
 
 /* --- tiers --------------------------------------------------------------------------------------------- */
@@ -118,10 +135,10 @@ static void tiers_equal_scalar(void **state)
                     for (int round = 0; round < 4; round++) {
                         uint8_t *a = space_a + round % 2, *b = space_b + 3 * (round / 2); /* any address */
                         fill_sides((enum td_dtype)ta, a, (enum td_dtype)tb, b, fill, sizes[s]);
-                        struct td_pair_lanes expected = {0};
+                        struct td_pair_block expected;
                         exact(a, b, sizes[s], &expected);
                         for (size_t k = 0; tiers[k]; k++) {
-                            struct td_pair_lanes got = {0};
+                            struct td_pair_block got;
                             tiers[k]->pairs->loop[ta][tb](a, b, sizes[s], &got);
                             assert_memory_equal(&got, &expected, sizeof got);
                         }
@@ -168,9 +185,9 @@ static void no_place_is_overlooked(void **state)
                 b[i] = 1 + (a[i] = (float)(i % 7));
             (kind % 2 ? a : b)[at] = kind < 2 ? NAN : -INFINITY;
             for (size_t k = 0; tiers[k]; k++) {
-                struct td_pair_lanes lanes = {0};
-                tiers[k]->pairs->loop[TD_F32][TD_F32](a, b, COUNT, &lanes);
-                struct td_pair_partial p = td_pair_finish(&lanes, COUNT);
+                struct td_pair_block got;
+                tiers[k]->pairs->loop[TD_F32][TD_F32](a, b, COUNT, &got);
+                struct td_pair_partial p = td_pair_finish(&got.pairs, COUNT);
                 assert_int_equal(p.unpaired, 1);
                 assert_int_equal(p.differing, COUNT);
                 assert_true(p.max_abs == 1 && p.sum[TD_SUM_ABS] == COUNT - 1);
@@ -199,10 +216,10 @@ static double ulps_of(enum td_dtype dtype, uint64_t a, uint64_t b)
         memcpy((uint8_t *)x + (size_t)at * size, &a, size);
         memcpy((uint8_t *)y + (size_t)at * size, &b, size);
         for (size_t k = 0; td_kernels_usable()[k]; k++) {
-            struct td_pair_lanes lanes = {0};
-            td_kernels_usable()[k]->pairs->loop[dtype][dtype](x, y, 33, &lanes);
-            first = first < 0 ? lanes.max_ulp : first;
-            assert_true(lanes.max_ulp == first);
+            struct td_pair_block got;
+            td_kernels_usable()[k]->pairs->loop[dtype][dtype](x, y, 33, &got);
+            first = first < 0 ? got.pairs.max_ulp : first;
+            assert_true(got.pairs.max_ulp == first);
         }
     }
     return first;
@@ -226,7 +243,12 @@ static void ulps(void **state)
         assert_true(ulps_of(dtype, minus, minus | 3) == 3);
         assert_true(ulps_of(dtype, minus | 5, 2) == 7);
         assert_true(ulps_of(dtype, largest[dtype], minus | largest[dtype]) == 2 * (double)largest[dtype]);
+        assert_true(ulps_of(dtype, largest[dtype], minus) == (double)largest[dtype]);
         assert_true(ulps_of(dtype, one, one + 1) == 1);
+        for (uint64_t far = 0x7fffff; far <= 0x800002 && dtype == TD_F32; far++) {
+            assert_true(ulps_of(dtype, one, one + far) == (double)far);
+            assert_true(ulps_of(dtype, far, minus | 1) == (double)far + 1);
+        }
         assert_true(ulps_of(dtype, minus | one, one - 1) == (double)(2 * one - 1));
         for (int i = 0; i < 200; i++) {
             uint64_t a = tame(dtype), b = i % 2 ? tame(dtype) : element(dtype, SUBNORMAL);
