@@ -164,8 +164,11 @@ static tdbg_status score_all(const struct align_run *run, const struct td_match 
     w->scores = calloc((size_t)all->count, sizeof *w->scores);
     if (!w->scores)
         return TDBG_NOMEM;
-    for (int c = 0; c < all->count; c++)
+    for (int c = 0; c < all->count; c++) {
+        if (td_job_cancelled(run->job)) /* samples of a cold file are slow */
+            return TDBG_CANCELLED;
         w->scores[c] = score(match->a, match->b, &all->list[c].layout, SAMPLES);
+    }
     return TDBG_OK;
 }
 

@@ -28,11 +28,11 @@ def pack(folder, path):
     return path
 
 
-def large(path, megabytes, seed=1):
-    """One file that takes a while to compare."""
+def large(path, value=1):
+    """A file of a gigabyte that takes a while to compare and no room on the disk: all but one value are holes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    values = np.random.default_rng(seed).standard_normal((megabytes, 1 << 18)).astype(np.float32)
-    np.save(path, values)
+    values = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(1024, 1 << 18))
+    values[-1, -1] = value
     return path
 
 
