@@ -342,7 +342,7 @@ def test_a_file_that_changes_and_vanishes(serve, tmp_path, sides):
     assert flags(server, comparison) == [(False, True), (False, False)]
     # It lies open, and is still what was compared; a new server cannot open it.
     assert server.get(f"{COMPARISONS}/{comparison}/report.html").status == 200
-    assert server.stop() < 10
+    server.stop()
     server = serve("--root", tmp_path)
     answer = server.get(f"{COMPARISONS}/{comparison}/report.html")
     assert (answer.status, answer.error) == (422, "a.zip: no longer there")
@@ -405,7 +405,7 @@ def test_everything_comes_back(serve, sides, tmp_path, tdbg):
     server.put(f"{COMPARISONS}/{first}/state", notes)
     before = server.get(COMPARISONS).json
     results = [result(server, one) for one in (first, second)]
-    assert server.stop() < 10
+    server.stop()
     server = serve("--root", tmp_path)
     after = server.get(COMPARISONS).json
     for c in before["comparisons"] + after["comparisons"]:
@@ -456,7 +456,7 @@ def test_more_than_lie_open(server, tmp_path):
 
 def test_a_damaged_store_is_refused(serve, tmp_path, tdbg):
     server = serve("--root", tmp_path)
-    assert server.stop() < 10
+    server.stop()
     (server.data / "tdbg.db").write_bytes(b"no database" * 1000)
     message = tdbg.fails("serve", "--port", 0, "--data", server.data)
     assert message == f"tdbg: {server.data / 'tdbg.db'}: not a file of tdbg's"
