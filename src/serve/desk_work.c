@@ -146,6 +146,21 @@ static tdbg_status explore(struct td_desk *desk, struct td_entry *e, const struc
 
 /* --- either --------------------------------------------------------------------------------------------- */
 
+/* An upload is known by its name: where we keep it is nobody's business. */
+static void call_by_name(const struct td_entry *e, struct tdbg_error *error)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct td_part *p = &e->part[i];
+        size_t length = p->upload ? strlen(p->path) : 0;
+        if (length == 0 || strncmp(error->message, p->path, length) != 0)
+            continue;
+        char rest[sizeof error->message];
+        snprintf(rest, sizeof rest, "%s", error->message + length);
+        snprintf(error->message, sizeof error->message, "%.200s%.180s", p->name, rest);
+        return;
+    }
+}
+
 tdbg_status td_desk_compare_again(struct td_desk *desk, struct td_entry *e, struct td_opened **out,
                                   struct tdbg_error *error)
 {
@@ -156,10 +171,12 @@ tdbg_status td_desk_compare_again(struct td_desk *desk, struct td_entry *e, stru
                                          : td_choice_open(&o->choice, e->part[0].path, &e->job, error);
     if (status == TDBG_OK)
         status = td_opened_ready(o, error);
-    if (status == TDBG_OK)
+    if (status == TDBG_OK) {
         *out = o;
-    else
+    } else {
+        call_by_name(e, error);
         td_opened_close(o);
+    }
     return status;
 }
 

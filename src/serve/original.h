@@ -62,6 +62,10 @@ bool td_body_match(struct td_exchange *x, const struct td_listing *listing, size
 
 /* --- answers -------------------------------------------------------------------------------------------- */
 
+/* What a match is called: its stage, or its name where it has no layer; cut to a length that people read. */
+enum { TD_STAGE_TEXT = 256 };
+void td_match_stage(char out[TD_STAGE_TEXT], const struct td_pair *pair);
+
 /* One match as /upload lists it. */
 TD_CHECK tdbg_status td_match_put(struct td_json *j, struct td_listing *listing, size_t position,
                                   struct tdbg_error *error);

@@ -14,8 +14,6 @@
 /* Where the matches of archives go that have no layer. */
 enum { NO_LAYER = 9999 };
 
-enum { MAX_DISPLAY = 256 };
-
 void td_put_finite(struct td_json *j, const char *key, double value)
 {
     td_json_field_number(j, key, isfinite(value) ? value : 0);
@@ -30,10 +28,34 @@ void td_put_shape(struct td_json *j, const char *key, const struct td_shape *sha
         td_json_null(j);
 }
 
+/* A name that has no layer: without its folder and, when it is that of a file, without what says so. */
+static void strip_name(char out[TD_STAGE_TEXT], const char *name)
+{
+    static const char *const endings[] = {".pth", ".pt", ".safetensors", ".bin", ".ckpt", ".npy"};
+    const char *base = strrchr(name, '/');
+    snprintf(out, TD_STAGE_TEXT, "%s", base ? base + 1 : name);
+    size_t length = strlen(out);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t size = strlen(endings[i]);
+        if (length > size && strcmp(out + length - size, endings[i]) == 0) {
+            out[length - size] = 0;
+            return;
+        }
+    }
+}
+
+void td_match_stage(char out[TD_STAGE_TEXT], const struct td_pair *pair)
+{
+    if (pair->layer >= 0)
+        snprintf(out, TD_STAGE_TEXT, "%s", pair->stage);
+    else
+        strip_name(out, pair->stage);
+}
+
 /* "post_attn" -> "Post Attn" */
 static void put_display(struct td_json *j, const char *stage)
 {
-    char text[MAX_DISPLAY];
+    char text[TD_STAGE_TEXT];
     bool inside = false;
     size_t length = strnlen(stage, sizeof text - 1);
     for (size_t i = 0; i < length; i++) {
@@ -137,10 +159,12 @@ static void put_place(struct td_json *j, const struct td_listing *listing, const
     bool archives = listing->mode == TD_DUAL_ARCHIVE || listing->mode == TD_MIXED;
     int none = archives ? NO_LAYER : 0;
     const struct td_item *named = p->a ? p->a : p->b;
+    char stage[TD_STAGE_TEXT];
+    td_match_stage(stage, p);
     td_json_field_int(j, "layer_num", p->layer >= 0 ? p->layer : none);
-    td_json_field_string(j, "stage", p->stage);
+    td_json_field_string(j, "stage", stage);
     td_json_field_int(j, "stage_index", p->layer >= 0 ? named->stage_rank : none);
-    put_display(j, p->stage);
+    put_display(j, stage);
 }
 
 tdbg_status td_match_put(struct td_json *j, struct td_listing *listing, size_t position,

@@ -9,8 +9,10 @@ static tdbg_status put_order(struct td_json *j, struct td_listing *l, struct tdb
     td_json_begin_array(j);
     for (size_t i = 0; i < l->count; i++) {
         const struct td_pair *pair;
+        char stage[TD_STAGE_TEXT];
         TD_TRY(td_listing_pair(l, i, &pair, error));
-        td_json_string(j, pair->stage);
+        td_match_stage(stage, pair);
+        td_json_string(j, stage);
     }
     td_json_end_array(j);
     return TDBG_OK;

@@ -295,6 +295,7 @@ def test_two_single_tensors_are_a_pair_whatever_their_names(browser):
     a, b = noisy(4, 6), noisy(5, 7)
     answer = browser.upload(mode="dual_pth", model1=("left.pth", saved(a)), model2=("right.pth", saved(b)))
     [match] = answer["matches"]
+    assert (match["stage"], match["stage_display"], match["layer_num"]) == ("left", "Left", 0)
     assert "[4, 6] and [5, 7]" in match["diff_stats"]["error"]
     assert "[4, 6] and [5, 7]" in browser.fails("/get_tensor_values", match_index=0)
     # By hand they can be looked at all the same.
@@ -349,7 +350,7 @@ def test_one_file_against_itself(browser):
     assert browser.post("/manual_pair", model1_file="d", model2_file="a")["match"]["match_index"] == 2
 
 
-def test_bad_uploads(browser):
+def test_bad_uploads(browser, server):
     good = ("a.pth", saved(torch.ones(3)))
     assert browser.upload(400, model1=good)["error"]
     assert browser.upload(400)["error"]
@@ -357,7 +358,11 @@ def test_bad_uploads(browser):
     assert browser.upload(400, mode="single_file", model1=good, model2=good)["error"]
     assert "upload_mode" in browser.upload(400, mode="nonsense", model1=good, model2=good)["error"]
     assert browser.upload(422, model1=good, model2=("b.pth", b"this is no tensor at all"))["error"]
-    assert browser.upload(422, model1=("a.zip", b"PK\3\4broken"), model2=good)["error"]
+    said = browser.upload(422, model1=("a.zip", b"PK\3\4broken"), model2=good)["error"]
+    assert said.startswith("a.zip: ")
+    # Nothing of what was refused stays.
+    assert browser.send("GET", "/api/v1/comparisons")[1]["comparisons"] == []
+    assert [path.name for path in (server.data / "uploads").iterdir()] == ["lock"]
     status, answer = browser.send("POST", "/upload", b"{}", "application/json")
     assert 400 <= status < 500 and answer["error"]
 
