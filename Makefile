@@ -49,6 +49,7 @@ fuzz: test-deps
 	@tools/fuzz.py --seconds $(SECONDS)
 
 bench: test-deps all
+	@tools/deps.sh bench
 	@bench/run
 
 fmt:

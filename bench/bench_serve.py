@@ -102,10 +102,10 @@ def main():
     subprocess.run(["ninja", "-C", BUILD, "--quiet", "bench/bare_http"], check=True)
     question = {"match_index": 0, "dimension_indices": [5, 12, 40], "count": 16}
     plain, argmax = json.dumps(question), json.dumps({**question, "get_argmax": True})
-    threads = str(os.cpu_count())
+    threads = str(max(4, 2 * os.cpu_count()))  # as the server has them
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         folder = pathlib.Path(name)
-        server = subprocess.Popen([BUILD / "tdbg", "serve", "--port", "0", "--db", folder / "data" / "tdbg.db"],
+        server = subprocess.Popen([BUILD / "tdbg", "serve", "--port", "0", "--data", folder / "data"],
                                   stdout=subprocess.PIPE, text=True)
         bare = None
         try:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# deps.sh GROUP…: makes sure the Debian packages of the groups (build, test, conformance) are installed.
+# deps.sh GROUP…: makes sure the Debian packages of the groups (build, test, conformance, bench) are installed.
 #
 # The only list of system packages in the project. Installs what is missing as root or through `sudo -n`;
 # where neither is possible it prints the command to run and fails. With everything there it is one
@@ -14,6 +14,7 @@ build=(make gcc libc6-dev meson ninja-build pkg-config
 test=(clang clang-format llvm libclang-rt-14-dev libcmocka-dev binutils isal xz-utils zstd bzip2
     python3 python3-pytest python3-numpy python3-torch python3-onnx python3-yaml python3-jsonschema chromium)
 conformance=(python3 python3-venv)
+bench=(wrk)
 # Commands that make the page of `tdbg serve`. They often come from elsewhere than Debian, and its packages may
 # conflict with those; a build without them lacks the page and nothing else.
 declare -A page=([node]=nodejs [npm]=npm)
@@ -24,6 +25,7 @@ for group in "$@"; do
     build) wanted+=("${build[@]}") ;;
     test) wanted+=("${test[@]}") ;;
     conformance) wanted+=("${conformance[@]}") ;;
+    bench) wanted+=("${bench[@]}") ;;
     *) echo "deps.sh: no group '$group'" >&2 && exit 2 ;;
     esac
 done
