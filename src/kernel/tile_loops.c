@@ -7,70 +7,67 @@
 #include "kernel/element.h"
 #include "kernel/tile.h"
 
+#ifdef TD_VECTOR_BYTES
+#include "kernel/lanes.h"
+#endif
+
 #ifndef TD_TIER
 #define TD_TIER scalar
 #endif
 #define PASTE(a, b) a##b
 #define TIER_TABLE(tier) PASTE(td_tiles_, tier)
 
-/* Mapped elements may lie at any address. */
-typedef float loose_float __attribute__((aligned(1), may_alias));
-typedef uint16_t loose_half __attribute__((aligned(1), may_alias));
+/* Defines <name>, and <name>_row for one row; `value` is an expression of the element numbered `i`. The row
+ * is a function of its own because only there gcc believes that nothing overlaps. */
+#define DEFINE_ROWS(name, size, value)                                                               \
+    static __attribute__((noinline)) void name##_row(                                                \
+        const uint8_t *restrict p, const uint8_t *restrict q, int64_t columns, double *restrict sum, \
+        float *restrict high, float *restrict low, uint32_t *restrict nan)                           \
+    {                                                                                                \
+        (void)q;                                                                                     \
+        for (int64_t i = 0; i < columns; i++) {                                                      \
+            double x = (value);                                                                      \
+            float rounded = (float)x;                                                                \
+            sum[i] += x;                                                                             \
+            high[i] = rounded > high[i] ? rounded : high[i];                                         \
+            low[i] = rounded < low[i] ? rounded : low[i];                                            \
+            nan[i] |= rounded != rounded;                                                            \
+        }                                                                                            \
+    }                                                                                                \
+    static void name(const void *a, int64_t pitch_a, const void *b, int64_t pitch_b, int64_t rows,   \
+                     int64_t columns, const struct td_columns *out)                                  \
+    {                                                                                                \
+        const uint8_t *p = a, *q = b;                                                                \
+        for (int64_t r = 0; r < rows; r++, p += pitch_a * (size), q += pitch_b * (size))             \
+            name##_row(p, q, columns, out->sum, out->high, out->low, out->nan);                      \
+    }
 
-#define ADD_ROWS(value)                                            \
-    double *restrict sum = out->sum;                               \
-    float *restrict high = out->high, *restrict low = out->low;    \
-    uint32_t *restrict nan = out->nan;                             \
-    for (int64_t r = 0; r < rows; r++, p += pitch_a, q += pitch_b) \
-        for (int64_t i = 0; i < columns; i++) {                    \
-            double x = (value);                                    \
-            float rounded = (float)x;                              \
-            sum[i] += x;                                           \
-            high[i] = rounded > high[i] ? rounded : high[i];       \
-            low[i] = rounded < low[i] ? rounded : low[i];          \
-            nan[i] |= rounded != rounded;                          \
-        }
+DEFINE_ROWS(single, 4, td_f32_at(p + 4 * i))
+DEFINE_ROWS(dual, 4, td_f32_at(q + 4 * i) - td_f32_at(p + 4 * i))
+DEFINE_ROWS(single_wide, 8, td_f64_at(p + 8 * i))
+DEFINE_ROWS(dual_wide, 8, td_f64_at(q + 8 * i) - td_f64_at(p + 8 * i))
 
-static void single(const void *a, int64_t pitch_a, const void *b, int64_t pitch_b, int64_t rows,
-                   int64_t columns, const struct td_columns *out)
+/* Whole vectors first, where the tier has any: no compiler finds F16C behind td_f16_value. */
+static inline __attribute__((always_inline)) void widen(enum td_dtype dtype, const uint8_t *p, int64_t count,
+                                                        float *out)
 {
-    const loose_float *p = a, *q = b;
-    ADD_ROWS((double)p[i])
-}
-
-static void dual(const void *a, int64_t pitch_a, const void *b, int64_t pitch_b, int64_t rows,
-                 int64_t columns, const struct td_columns *out)
-{
-    const loose_float *p = a, *q = b;
-    ADD_ROWS((double)q[i] - (double)p[i])
-}
-
-static void single_wide(const void *a, int64_t pitch_a, const void *b, int64_t pitch_b, int64_t rows,
-                        int64_t columns, const struct td_columns *out)
-{
-    const double *p = a, *q = b;
-    ADD_ROWS(p[i])
-}
-
-static void dual_wide(const void *a, int64_t pitch_a, const void *b, int64_t pitch_b, int64_t rows,
-                      int64_t columns, const struct td_columns *out)
-{
-    const double *p = a, *q = b;
-    ADD_ROWS(q[i] - p[i])
+    int64_t i = 0;
+#ifdef TD_VECTOR_BYTES
+    for (; i + TD_PER_FLOATS <= count; i += TD_PER_FLOATS)
+        *(td_vf_loose *)(out + i) = td_vf_load(dtype, p + 2 * i);
+#endif
+    for (; i < count; i++)
+        out[i] = (float)(dtype == TD_F16 ? td_f16_at(p + 2 * i) : td_bf16_at(p + 2 * i));
 }
 
 static void widen_f16(const void *from, int64_t count, float *out)
 {
-    const loose_half *p = from;
-    for (int64_t i = 0; i < count; i++)
-        out[i] = td_f16_value(p[i]);
+    widen(TD_F16, from, count, out);
 }
 
 static void widen_bf16(const void *from, int64_t count, float *out)
 {
-    const loose_half *p = from;
-    for (int64_t i = 0; i < count; i++)
-        out[i] = td_bf16_value(p[i]);
+    widen(TD_BF16, from, count, out);
 }
 
 const struct td_tile_kernels TIER_TABLE(TD_TIER) = {
