@@ -140,10 +140,15 @@ struct work {
 /* Buffers of one thread. */
 struct space {
     double side[2][BAND * COLUMNS];
-    double sum[COLUMNS];
-    float high[COLUMNS], low[COLUMNS];
-    uint32_t nan[COLUMNS];
+    double sum[2][COLUMNS];
+    float high[2][COLUMNS], low[2][COLUMNS];
+    uint32_t nan[2][COLUMNS];
 };
+
+static struct td_columns columns_of(struct space *s, int which)
+{
+    return (struct td_columns){s->sum[which], s->high[which], s->low[which], s->nan[which]};
+}
 
 /* One dense part of a small float type that the plane cuts with strides. */
 static bool reads_as_float(const struct td_access *access, const struct td_plane *plane)
@@ -242,21 +247,20 @@ static tdbg_status read_box(const struct work *w, const struct td_access *access
 
 /* --- cells --------------------------------------------------------------------------------------------- */
 
-static void clear(struct space *s, int64_t columns)
+static void clear(const struct td_columns *c, int64_t columns)
 {
     for (int64_t i = 0; i < columns; i++) {
-        s->sum[i] = 0;
-        s->high[i] = -INFINITY;
-        s->low[i] = INFINITY;
-        s->nan[i] = 0;
+        c->sum[i] = 0;
+        c->high[i] = -INFINITY;
+        c->low[i] = INFINITY;
+        c->nan[i] = 0;
     }
 }
 
 /* Rows [first, first + count) of a box, added up by column. */
 static void add_rows(const struct work *w, const struct box *box, const struct block blocks[2], int64_t first,
-                     int64_t count, struct space *s)
+                     int64_t count, const struct td_columns *columns)
 {
-    const struct td_columns columns = {s->sum, s->high, s->low, s->nan};
     td_rows_loop *loop = w->wide ? (w->b ? w->kernels->dual_wide : w->kernels->single_wide)
                                  : (w->b ? w->kernels->dual : w->kernels->single);
     int64_t size = w->wide ? 8 : 4, last = box->row + first + count - 1;
@@ -264,27 +268,9 @@ static void add_rows(const struct work *w, const struct box *box, const struct b
     const uint8_t *p = (const uint8_t *)blocks[0].data + first * blocks[0].pitch * size;
     const uint8_t *q = w->b ? (const uint8_t *)blocks[1].data + first * blocks[1].pitch * size : p;
     int64_t pitch_b = w->b ? blocks[1].pitch : 0, whole = length < box->columns ? count - 1 : count;
-    loop(p, blocks[0].pitch, q, pitch_b, whole, box->columns, &columns);
+    loop(p, blocks[0].pitch, q, pitch_b, whole, box->columns, columns);
     if (whole < count && length > 0)
-        loop(p + whole * blocks[0].pitch * size, 0, q + whole * pitch_b * size, 0, 1, length, &columns);
-}
-
-/* Pairs of neighbours become one, `level` times. */
-static int64_t collapse(struct space *s, int64_t columns, int level)
-{
-    for (; level > 0; level--) {
-        int64_t half = (columns + 1) / 2;
-        for (int64_t i = 0; i < half; i++) {
-            bool alone = 2 * i + 1 == columns;
-            s->sum[i] = alone ? s->sum[2 * i] : s->sum[2 * i] + s->sum[2 * i + 1];
-            int64_t other = alone ? 2 * i : 2 * i + 1;
-            s->high[i] = s->high[2 * i] > s->high[other] ? s->high[2 * i] : s->high[other];
-            s->low[i] = s->low[2 * i] < s->low[other] ? s->low[2 * i] : s->low[other];
-            s->nan[i] = s->nan[2 * i] | s->nan[other];
-        }
-        columns = half;
-    }
-    return columns;
+        loop(p + whole * blocks[0].pitch * size, 0, q + whole * pitch_b * size, 0, 1, length, columns);
 }
 
 /* Where no element was, high is still below low. */
@@ -301,14 +287,21 @@ static void fill_cells(const struct work *w, const struct box *box, const struct
     struct td_tile *tile = w->tile;
     int64_t size = INT64_C(1) << tile->level;
     for (int64_t r = 0; r < box->rows; r += size) {
-        clear(s, box->columns);
-        add_rows(w, box, blocks, r, least(size, box->rows - r), s);
-        int64_t n = collapse(s, box->columns, tile->level);
+        struct td_columns now = columns_of(s, 0), next = columns_of(s, 1);
+        int64_t n = box->columns;
+        clear(&now, n);
+        add_rows(w, box, blocks, r, least(size, box->rows - r), &now);
+        for (int level = 0; level < tile->level; level++, n = (n + 1) / 2) {
+            struct td_columns halved = next;
+            w->kernels->halve(&now, n, &halved);
+            next = now;
+            now = halved;
+        }
         int64_t at = ((box->row + r - w->row) >> tile->level) * tile->columns +
                      ((box->column - w->column) >> tile->level);
-        memcpy(tile->sums + at, s->sum, (size_t)n * sizeof *s->sum);
+        memcpy(tile->sums + at, now.sum, (size_t)n * sizeof *now.sum);
         for (int64_t i = 0; i < n; i++)
-            tile->peaks[at + i] = peak(s->high[i], s->low[i], s->nan[i]);
+            tile->peaks[at + i] = peak(now.high[i], now.low[i], now.nan[i]);
     }
 }
 

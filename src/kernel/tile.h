@@ -76,13 +76,14 @@ struct td_columns {
     uint32_t *nan; /* not 0: there was one */
 };
 
-/* Adds `rows` rows that lie `pitch` elements apart. b NULL: of a; else of b - a. */
+/* Of the loops: adds `rows` rows that lie `pitch` elements apart. b NULL: of a; else of b - a. */
 typedef void td_rows_loop(const void *a, int64_t pitch_a, const void *b, int64_t pitch_b, int64_t rows,
                           int64_t columns, const struct td_columns *out);
 
 struct td_tile_kernels {
     td_rows_loop *single, *dual;           /* of float32 at any address */
     td_rows_loop *single_wide, *dual_wide; /* of double */
+    void (*halve)(const struct td_columns *from, int64_t columns, const struct td_columns *to);
     void (*widen_f16)(const void *from, int64_t count, float *out);
     void (*widen_bf16)(const void *from, int64_t count, float *out);
 };

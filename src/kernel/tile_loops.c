@@ -47,6 +47,32 @@ DEFINE_ROWS(dual, 4, td_f32_at(q + 4 * i) - td_f32_at(p + 4 * i))
 DEFINE_ROWS(single_wide, 8, td_f64_at(p + 8 * i))
 DEFINE_ROWS(dual_wide, 8, td_f64_at(q + 8 * i) - td_f64_at(p + 8 * i))
 
+/* Pairs of neighbours become one; a last one without a neighbour stays. */
+static void halve(const struct td_columns *from, int64_t columns, const struct td_columns *to)
+{
+    const double *restrict sum = from->sum;
+    const float *restrict high = from->high, *restrict low = from->low;
+    const uint32_t *restrict nan = from->nan;
+    double *restrict sum_to = to->sum;
+    float *restrict high_to = to->high, *restrict low_to = to->low;
+    uint32_t *restrict nan_to = to->nan;
+    int64_t pairs = columns / 2;
+    for (int64_t i = 0; i < pairs; i++)
+        sum_to[i] = sum[2 * i] + sum[2 * i + 1];
+    for (int64_t i = 0; i < pairs; i++)
+        high_to[i] = high[2 * i] > high[2 * i + 1] ? high[2 * i] : high[2 * i + 1];
+    for (int64_t i = 0; i < pairs; i++)
+        low_to[i] = low[2 * i] < low[2 * i + 1] ? low[2 * i] : low[2 * i + 1];
+    for (int64_t i = 0; i < pairs; i++)
+        nan_to[i] = nan[2 * i] | nan[2 * i + 1];
+    if (columns % 2) {
+        sum_to[pairs] = sum[columns - 1];
+        high_to[pairs] = high[columns - 1];
+        low_to[pairs] = low[columns - 1];
+        nan_to[pairs] = nan[columns - 1];
+    }
+}
+
 /* Whole vectors first, where the tier has any: no compiler finds F16C behind td_f16_value. */
 static inline __attribute__((always_inline)) void widen(enum td_dtype dtype, const uint8_t *p, int64_t count,
                                                         float *out)
@@ -75,6 +101,7 @@ const struct td_tile_kernels TIER_TABLE(TD_TIER) = {
     .dual = dual,
     .single_wide = single_wide,
     .dual_wide = dual_wide,
+    .halve = halve,
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,
 };
