@@ -1,7 +1,7 @@
 # The targets of everyday work; Meson and Ninja do the building, tools/ the rest.
 #
 #     make              build/tdbg and build/libtdbg.so (missing system packages are installed first)
-#     make run          the demo: two dumps of a tiny transformer, and what tdbg says about them
+#     make run          the demo: two dumps of a tiny transformer, compared here and on http://127.0.0.1:5000
 #     make check        the fast inner loop              make test         everything, as CI runs it
 #     make conformance  against the formats' own libraries
 #     make asan | ubsan | tsan | lint | fmt | bench      make fuzz SECONDS=60

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what tdbg prints today into the examples of README.md: every block that begins with `$ tdbg …`.
 
-    make run && tools/readme.py      the examples look at the demo's dumps
+    DEMO_SERVE=0 make run && tools/readme.py      the examples look at the demo's dumps
 """
 import pathlib
 import re

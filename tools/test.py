@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -166,9 +167,23 @@ def part_install():
 
 
 def part_demo():
-    """make run"""
-    print(command("make", "--no-print-directory", "run"), end="")
-    return 1, 0
+    """make run, and what it serves"""
+    print(command("make", "--no-print-directory", "run", env={"DEMO_SERVE": "0"}), end="")
+    demo = subprocess.Popen(["tools/demo.sh", "build"], cwd=ROOT, env={**os.environ, "PORT": "0"}, text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    try:
+        url = next((line.strip() for line in demo.stdout if line.startswith("http://")), None)
+        if not url:
+            raise Failed("the demo serves nothing")
+        page = urllib.request.Request(url, headers={"Accept": "text/html"})
+        with urllib.request.urlopen(page, timeout=60) as answer:
+            print(f"{url}: {answer.status}")
+    except OSError as error:
+        raise Failed(f"the demo does not answer: {error}") from None
+    finally:
+        demo.terminate()
+        status = demo.wait(60)
+    return (2, 0) if status == 0 else (1, 1)
 
 
 def part_conformance():
