@@ -9,16 +9,10 @@ The environment variable TDBG names the binary; build/tdbg is the default.
 """
 import json
 import os
-import pathlib
 import subprocess
 
 import pytest
-
-ROOT = pathlib.Path(__file__).parent.parent
-BINARY = pathlib.Path(os.environ.get("TDBG", ROOT / "build" / "tdbg")).resolve()
-
-# Sanitizers are slow: how many times longer a run may take than it says.
-PATIENCE = float(os.environ.get("TDBG_TEST_PATIENCE", 1))
+from built import BINARY, PATIENCE, ROOT
 
 # Exit statuses that mean a crash or a sanitizer's finding; 2 is tdbg's own "trouble".
 SANITIZER_EXIT = 99

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from conftest import BINARY, ROOT
+from built import BINARY, ROOT
 from difftools import Typed, compare, dump
 
 EXAMPLE = BINARY.parent / "examples" / "tiny_transformer"

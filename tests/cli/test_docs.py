@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from built import ROOT
 
 pytestmark = pytest.mark.native  # other compilers may round the demo otherwise
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from built import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import readme

@@ -17,9 +17,7 @@ import subprocess
 import time
 import urllib.parse
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BINARY = pathlib.Path(os.environ.get("TDBG", ROOT / "build" / "tdbg")).resolve()
-PATIENCE = float(os.environ.get("TDBG_TEST_PATIENCE", 1))
+from built import BINARY, PATIENCE
 
 
 class Answer:

@@ -1,0 +1,9 @@
+"""What is tested, and how patient to be: shared by all tests through the binary."""
+import os
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BINARY = pathlib.Path(os.environ.get("TDBG", ROOT / "build" / "tdbg")).resolve()
+
+# Sanitizers are slow: how many times longer a run may take than it says.
+PATIENCE = float(os.environ.get("TDBG_TEST_PATIENCE", 1))
