@@ -41,7 +41,7 @@ export function drawOverlay(canvas: HTMLCanvasElement, o: Overlay): void {
   o.panes.forEach((pane, i) => {
     const what = o.plane.whats[i];
     if (!what) return;
-    drawFrame(c, o, pane, titles[what]);
+    drawFrame(c, o, pane, o.plane.whats.length > 1 ? titles[what] : "");
     if (o.waiting.has(what)) drawWaiting(c, o, pane);
     drawTicks(c, o, pane, pane.left === o.panes[0]?.left);
     c.save();
@@ -120,7 +120,7 @@ function drawNumbers(c: CanvasRenderingContext2D, o: Overlay, pane: Pane, what: 
       const [r, g, b] = colourOf(o.ramps[what], value);
       c.fillStyle = 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#14181c" : "#ffffff"; // on the cell, not on the page
       const { px, py } = placeOfElement(camera, row + 0.5, column + 0.5, pane);
-      c.fillText(Number.isNaN(value) ? "NaN" : short(value), pane.left + px, pane.top + py);
+      c.fillText(Number.isNaN(value) ? "NaN" : short(value, o.camera.scale < 64 ? 2 : 3), pane.left + px, pane.top + py);
     }
   }
 }

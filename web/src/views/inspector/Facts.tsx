@@ -14,7 +14,7 @@ const verdictWords: Record<Verdict, string> = {
 export function SideLine({ letter, tensor, title }: { letter: string; tensor: TensorInfo; title: string | undefined }) {
   return (
     <p class="side-line">
-      <b class="letter">{letter}</b>
+      {letter && <b class="letter">{letter}</b>}
       {tensor.name !== title && <span class="mono side-name">{tensor.name}</span>}
       <span class="mono dim">{tensor.dtype}</span>
       <span class="mono">{shape(tensor.shape)}</span>
