@@ -60,12 +60,12 @@ function Controls({ look, picture }: { look: Look; picture: Picture | null }) {
           onChange={(event) => (look.fold.value = Math.min(Math.max(Math.trunc(Number(event.currentTarget.value)) || width, 1), look.size))} /></label>
       )}
       <label>scale
-        <select value={look.scale.value} onChange={(event) => (look.scale.value = event.currentTarget.value as ScaleKind)}>
+        <select aria-label="scale" value={look.scale.value} onChange={(event) => (look.scale.value = event.currentTarget.value as ScaleKind)}>
           <option value="linear">linear</option><option value="symlog">symlog</option><option value="log">log |x|</option>
         </select>
       </label>
       <label title="What a cell shows that covers many elements">zoomed out
-        <select value={look.reduce.value} onChange={(event) => (look.reduce.value = event.currentTarget.value as "mean" | "max")}>
+        <select aria-label="zoomed out" value={look.reduce.value} onChange={(event) => (look.reduce.value = event.currentTarget.value as "mean" | "max")}>
           <option value="mean">mean</option><option value="max">largest</option>
         </select>
       </label>

@@ -6,7 +6,7 @@ export function AxisChoice({ look }: { look: Look }) {
   const [down, across] = look.axes.value;
   const choose = (label: string, value: number, set: (axis: number) => void) => (
     <label>{label}
-      <select value={String(value)} onChange={(event) => set(Number(event.currentTarget.value))}>
+      <select aria-label={label} value={String(value)} onChange={(event) => set(Number(event.currentTarget.value))}>
         {look.shape.map((size, axis) => <option key={axis} value={String(axis)}>axis {axis} ({count(size)})</option>)}
       </select>
     </label>
