@@ -5,6 +5,7 @@ import { count, exact, number } from "../format";
 import type { PairDetail, TensorStats, Which } from "../model";
 import { message } from "../state";
 import { colour, theme } from "../theme";
+import { Field } from "../ui/Field";
 import { AxisChoice } from "../views/inspector/AxisChoice";
 import { useLatest } from "../views/inspector/latest";
 import type { Look } from "../views/inspector/look";
@@ -56,8 +57,8 @@ function Controls({ look, picture }: { look: Look; picture: Picture | null }) {
         <input type="checkbox" checked={look.fold.value > 0} onChange={(event) => (look.fold.value = event.currentTarget.checked ? width : 0)} /> flattened
       </label>
       {look.fold.value > 0 && (
-        <label>width <input type="number" class="mono" min={1} max={look.size} value={look.fold.value}
-          onChange={(event) => (look.fold.value = Math.min(Math.max(Math.trunc(Number(event.currentTarget.value)) || width, 1), look.size))} /></label>
+        <label>width <Field type="number" class="mono" min={1} max={look.size} value={look.fold.value}
+          onDone={(text) => (look.fold.value = Math.min(Math.max(Math.trunc(Number(text)) || width, 1), look.size))} /></label>
       )}
       <label>scale
         <select aria-label="scale" value={look.scale.value} onChange={(event) => (look.scale.value = event.currentTarget.value as ScaleKind)}>

@@ -1,6 +1,7 @@
 // The colour scale with its ends and middle, and fields to change the range.
 import { useEffect, useRef } from "preact/hooks";
 import { short } from "../format";
+import { Field } from "../ui/Field";
 import { css, infColour, mapSize, nanColour, placeOf, rampOf, type Scale } from "./colour";
 
 interface Props {
@@ -31,10 +32,10 @@ export function Legend({ title, scale, isByHand, onRange }: Props) {
     c.putImageData(image, 0, 0);
   }, [ramp.table]);
   const field = (name: "low" | "high") => (
-    <input type="number" step="any" class="mono" aria-label={`${title}: ${name === "low" ? "lowest" : "highest"} of the scale`} value={Number(scale[name].toPrecision(4))}
-      onChange={(event) => {
-        const wanted = { low: scale.low, high: scale.high, [name]: Number(event.currentTarget.value) };
-        if (wanted.low < wanted.high) onRange(wanted);
+    <Field type="number" step="any" class="mono" aria-label={`${title}: ${name === "low" ? "lowest" : "highest"} of the scale`} value={Number(scale[name].toPrecision(4))}
+      onDone={(text) => {
+        const wanted = { low: scale.low, high: scale.high, [name]: Number(text) };
+        if (text !== "" && wanted.low < wanted.high) onRange(wanted);
       }} />
   );
   return (

@@ -4,6 +4,7 @@ import * as api from "../../api";
 import { count, exact, number, plural, shape as shapeText, short, similarity } from "../../format";
 import type { Mapped, PairDetail, TensorInfo } from "../../model";
 import { keep, pageState } from "../../state";
+import { Field } from "../../ui/Field";
 import { notify } from "../../ui/Notices";
 import { cellClass, cellText, depthOf, type Measure } from "./cell";
 import { useLatest } from "./latest";
@@ -27,16 +28,16 @@ function SideCut({ letter, tensor, text, onChange }: SideProps) {
   return (
     <fieldset class="side-cut">
       <legend><b class="letter">{letter}</b> <span class="mono">{shapeText(tensor.shape)}</span> <span class="mono dim">{tensor.dtype}</span></legend>
-      <label class="cut-text">slice <input class="mono" value={text} onChange={(event) => onChange(event.currentTarget.value)} /></label>
+      <label class="cut-text">slice <Field class="mono" value={text} onDone={onChange} /></label>
       {cuts?.map(({ from, count: length }, axis) => (
         <div key={axis} class="cut-axis">
           <Slider label={`${letter} axis ${axis}`} size={tensor.shape[axis] ?? 0} value={from}
             onChange={(index) => change(axis, { from: index, count: length === null ? null : Math.min(length, (tensor.shape[axis] ?? 0) - index) })} />
           <label class="number-field" title="How many values along this axis; 1 drops it">
             count
-            <input type="number" class="mono" min={1} max={tensor.shape[axis]} value={length ?? 1}
-              onChange={(event) => {
-                const wanted = Math.min(Math.max(Math.trunc(Number(event.currentTarget.value)) || 1, 1), (tensor.shape[axis] ?? 1) - from, mostMapped);
+            <Field type="number" class="mono" min={1} max={tensor.shape[axis]} value={length ?? 1}
+              onDone={(typed) => {
+                const wanted = Math.min(Math.max(Math.trunc(Number(typed)) || 1, 1), (tensor.shape[axis] ?? 1) - from, mostMapped);
                 change(axis, { from, count: wanted === 1 ? null : wanted });
               }} />
           </label>

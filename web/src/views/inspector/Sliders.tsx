@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { count, short } from "../../format";
 import { theme } from "../../theme";
+import { Field } from "../../ui/Field";
 import { clip } from "./indexing";
 import type { Look } from "./look";
 import { drawStrip } from "./strip";
@@ -48,18 +49,18 @@ function keepKeys(event: KeyboardEvent): void {
 
 export function Slider({ label, note, size, value, onChange, profile, profileTitle = "rms difference" }: SliderProps) {
   const last = Math.max(size - 1, 0);
-  const take = (event: Event) => {
-    const wanted = Number((event.currentTarget as HTMLInputElement).value);
-    if (Number.isFinite(wanted)) onChange(clip(Math.trunc(wanted), 0, last));
+  const take = (text: string) => {
+    const wanted = Number(text);
+    if (text !== "" && Number.isFinite(wanted)) onChange(clip(Math.trunc(wanted), 0, last));
   };
   return (
     <div class="slider">
       <span class="slider-label">{label}<span class="dim"> of {count(size)}{note && <>, <b>{note}</b></>}</span></span>
       <div class="slider-track">
         {profile && profile.some((value) => value > 0) && <Strip profile={profile} value={value} title={profileTitle} onChange={onChange} />}
-        <input type="range" min={0} max={last} step={1} value={value} disabled={last === 0} onInput={take} onKeyDown={keepKeys} aria-label={label} />
+        <input type="range" min={0} max={last} step={1} value={value} disabled={last === 0} onInput={(event) => take(event.currentTarget.value)} onKeyDown={keepKeys} aria-label={label} />
       </div>
-      <input type="number" class="slider-number mono" min={0} max={last} step={1} value={value} onChange={take} aria-label={`${label}, index`} />
+      <Field type="number" class="slider-number mono" min={0} max={last} step={1} value={value} onDone={take} aria-label={`${label}, index`} />
     </div>
   );
 }
@@ -75,8 +76,7 @@ export function NumberField({ label, value, most, onChange }: NumberFieldProps) 
   return (
     <label class="number-field">
       {label}
-      <input type="number" class="mono" min={1} max={most} step={1} value={value}
-        onChange={(event) => onChange(Number(event.currentTarget.value))} />
+      <Field type="number" class="mono" min={1} max={most} step={1} value={value} onDone={(text) => onChange(Number(text))} />
     </label>
   );
 }
