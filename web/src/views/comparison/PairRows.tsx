@@ -2,7 +2,7 @@
 import { count, exact, placeOf, shape, short, similarity } from "../../format";
 import type { Pair, Verdict } from "../../model";
 import type { GroupRow, PairRow } from "../../pairs/arrange";
-import { errorOf, isUnmatched, shapeOf, timesFloor, typesOf, VERDICT_WORDS, whyOf } from "../../pairs/measure";
+import { errorOf, isLost, isUnmatched, shapeOf, timesFloor, typesOf, VERDICT_WORDS, whyOf } from "../../pairs/measure";
 import { pairAddress } from "../../router";
 import { GripIcon, LinkIcon } from "../../ui/icons";
 import { Mark } from "../../ui/Mark";
@@ -36,11 +36,15 @@ function barShare(error: number): number {
   return Math.min(1, Math.max(0.02, (Math.log10(error) + 8) / 8));
 }
 
-function ErrorCell({ error, verdict, title }: { error: number; verdict: Verdict; title: string }) {
+/** A NaN or infinity on one side says more than any number. */
+const errorText = (pair: Pair) => (isLost(pair) ? (pair.metrics!.nan_a !== pair.metrics!.nan_b ? "NaN" : "inf") : short(errorOf(pair)));
+
+function ErrorCell({ pair, what }: { pair: Pair | null; what: string }) {
+  if (!pair?.metrics) return <span class="cell error" role="gridcell" />;
   return (
-    <span class="cell error" role="gridcell" title={title}>
-      {!Number.isNaN(error) && <span class="track"><span class={`bar ${verdict}`} style={{ width: `${barShare(error) * 100}%` }} /></span>}
-      <span class="number">{error === Infinity ? "lost" : Number.isNaN(error) ? "" : short(error)}</span>
+    <span class="cell error" role="gridcell" title={`${what} ${exact(pair.metrics.rel_l2)}`}>
+      <span class="track"><span class={`bar ${pair.verdict}`} style={{ width: `${barShare(errorOf(pair)) * 100}%` }} /></span>
+      <span class="number">{errorText(pair)}</span>
     </span>
   );
 }
@@ -49,7 +53,6 @@ export function GroupRowView({ row, index, top, current, onGrip, onToggle }: Row
   const counts = tally(row.pairs);
   const compared = row.pairs.filter((pair) => !Number.isNaN(errorOf(pair)));
   const worst = compared.length ? compared.reduce((x, y) => (errorOf(y) > errorOf(x) ? y : x)) : null;
-  const error = worst ? errorOf(worst) : NaN;
   return (
     <div class={`row group${current ? " current" : ""}`} role="row" id={`row-${index}`} aria-rowindex={index + 2} aria-level={1}
       aria-expanded={row.open} aria-selected={current} style={{ top: `${top}px` }} onClick={onToggle}>
@@ -64,7 +67,7 @@ export function GroupRowView({ row, index, top, current, onGrip, onToggle }: Row
           </span>
         ))}
       </span>
-      <ErrorCell error={error} verdict={worst?.verdict ?? "error"} title={`largest relative error: ${exact(error)}`} />
+      <ErrorCell pair={worst} what="largest relative error" />
     </div>
   );
 }
@@ -112,7 +115,7 @@ export function PairRowView({ row, index, top, current, opened, first, id, onGri
       <PairName row={row} id={id} first={first} />
       <span class="cell shape mono" role="gridcell" title={`${shape(dimensions)}${pair.layout?.steps.length ? "\n" + pair.layout.steps.join("\n") : ""}`}>{shape(dimensions)}</span>
       <span class="cell types mono" role="gridcell" title={typesOf(pair)}>{typesOf(pair)}</span>
-      <ErrorCell error={errorOf(pair)} verdict={pair.verdict} title={`relative error ${exact(m?.rel_l2)}`} />
+      <ErrorCell pair={pair} what="relative error" />
       <span class="cell floor number" role="gridcell" title={pair.floor ? `noise floor ${exact(pair.floor)}` : ""}>{times === null ? "" : `${short(times, 2)} ×`}</span>
       <span class="cell max number" role="gridcell" title={`largest difference ${exact(m?.max_abs)}`}>{short(m?.max_abs)}</span>
       <span class="cell cosine number" role="gridcell" title={`cosine ${exact(m?.cosine)}`}>{m ? similarity(m.cosine) : ""}</span>
