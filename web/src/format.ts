@@ -66,15 +66,23 @@ export function ends(text: string): [head: string, tail: string] {
   return [text.slice(0, -length), text.slice(-length)];
 }
 
-/** What tells two paths apart: their last parts, and more of them where those are the same. */
-export function sideNames(a: { name: string; path: string }, b: { name: string; path: string }): [string, string] {
-  if (a.name !== b.name) return [a.name, b.name];
-  const as = a.path.split("/"), bs = b.path.split("/");
-  for (let parts = 2; parts <= Math.max(as.length, bs.length); parts++) {
-    const x = as.slice(-parts).join("/"), y = bs.slice(-parts).join("/");
+interface Named {
+  name: string;
+  path: string;
+}
+
+const lastParts = (side: Named, parts: number) => side.name.split("/").filter(Boolean).slice(-parts).join("/") || side.path;
+
+export const sideName = (side: Named) => lastParts(side, 1);
+
+/** What tells two inputs apart: the last part of each, and more of them where those are the same. */
+export function sideNames(a: Named, b: Named): [string, string] {
+  const most = Math.max(a.name.split("/").length, b.name.split("/").length);
+  for (let parts = 1; parts <= most; parts++) {
+    const x = lastParts(a, parts), y = lastParts(b, parts);
     if (x !== y) return [x, y];
   }
-  return [a.name, b.name];
+  return [sideName(a), sideName(b)];
 }
 
 /** Seconds since 1970 as "3 min ago", or the day. */

@@ -188,7 +188,8 @@ export interface ExploreResult {
 }
 
 export interface Folder {
-  path: string;
+  /** Null: the list of the roots. */
+  path: string | null;
   parent: string | null;
   entries: { name: string; path: string; kind: "file" | "folder"; bytes: number }[];
 }

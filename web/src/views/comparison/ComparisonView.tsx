@@ -1,6 +1,7 @@
 // A comparison: header, overview, the list of pairs, and the inspector of the one that is open. Where there is
 // room the inspector stands beside the list; else it takes its place.
 import { useEffect } from "preact/hooks";
+import { sideName } from "../../format";
 import type { Comparison, DiffResult } from "../../model";
 import { useKeys } from "../../keys";
 import { arranged, activate, closePair, cursor, moveByRow, moveRow, moveTo, moveToDiverged, openFirstDivergence, resetList, stepPair, toggleGroup } from "../../pairs/list";
@@ -96,7 +97,7 @@ export function ComparisonView({ id, pair }: { id: string; pair: number | null }
   }, [id]);
   const now = comparison.value;
   useEffect(() => {
-    document.title = now ? `${now.a.name}${now.b ? ` · ${now.b.name}` : ""} — tdbg` : "tdbg";
+    document.title = now ? `${sideName(now.a)}${now.b ? ` · ${sideName(now.b)}` : ""} — tdbg` : "tdbg";
   }, [now]);
   if (trouble.value || !now)
     return (

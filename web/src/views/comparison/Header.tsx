@@ -1,5 +1,5 @@
 // What stays on top: what is compared, the counts (they are the filters too), and what can be done with it all.
-import { count, sideNames } from "../../format";
+import { count, sideName, sideNames } from "../../format";
 import type { Comparison, Summary, Verdict } from "../../model";
 import { FILTERS, type Filter } from "../../pairs/arrange";
 import { choices, toggleFilter } from "../../pairs/list";
@@ -37,7 +37,7 @@ function Chips({ summary }: { summary: Summary }) {
 
 function Sides({ comparison }: { comparison: Comparison }) {
   const { a, b } = comparison;
-  const [nameA, nameB] = b ? sideNames(a, b) : [a.name, ""];
+  const [nameA, nameB] = b ? sideNames(a, b) : [sideName(a), ""];
   return (
     <h1 class="sides">
       {b && <span class="side-letter">A</span>}<Name text={nameA} title={a.path} />

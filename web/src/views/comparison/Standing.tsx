@@ -1,6 +1,6 @@
 // A comparison that has no result to show: queued, under way, stopped or failed; and inputs that are no longer
 // what was compared.
-import { plural, sideNames } from "../../format";
+import { percent, sideName, sideNames } from "../../format";
 import type { Comparison } from "../../model";
 import { cancel, compareAgain, message } from "../../state";
 import { Progress } from "../../ui/Progress";
@@ -13,7 +13,7 @@ const again = (comparison: Comparison) => () => void compareAgain(comparison.set
 function UnderWay({ comparison }: { comparison: Comparison }) {
   const { done, total } = comparison.progress;
   const queued = comparison.status === "queued";
-  const text = queued ? "Waiting for its turn" : total > 0 ? `${done} of ${plural(total, "pair")} compared` : "Opening the inputs";
+  const text = queued ? "Waiting for its turn" : total > 0 ? `${percent(done / total)} done` : "Opening the inputs";
   return (
     <div class="standing">
       <h2>{queued ? "Queued" : comparison.kind === "diff" ? "Comparing" : "Reading"}</h2>
@@ -43,7 +43,7 @@ export function Standing({ comparison }: { comparison: Comparison }) {
 /** What was compared is not what lies on the disk now. */
 export function ChangedInputs({ comparison }: { comparison: Comparison }) {
   const sides = [comparison.a, comparison.b].filter((side) => side !== null);
-  const [nameA, nameB] = comparison.b ? sideNames(comparison.a, comparison.b) : [comparison.a.name, ""];
+  const [nameA, nameB] = comparison.b ? sideNames(comparison.a, comparison.b) : [sideName(comparison.a), ""];
   const nameOf = (side: Comparison["a"]) => (side === comparison.a ? nameA : nameB);
   const missing = sides.filter((side) => side.missing), changed = sides.filter((side) => side.changed && !side.missing);
   if (missing.length + changed.length === 0) return null;

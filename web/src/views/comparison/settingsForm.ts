@@ -104,7 +104,7 @@ export function settingsOf(form: Form, before: Settings): { settings: Settings; 
 export function placeError(sentence: string, form: Form): Errors {
   const fields: [RegExp, Field][] = [
     [/threshold/i, "threshold"], [/rtol/i, "rtol"], [/atol/i, "atol"], [/layout/i, "layout"], [/reference/i, "reference"],
-    [/match|regex|strateg|pattern/i, form.strategy === "regex" ? "from" : "chain"],
+    [/match|regex|regular expression|strateg/i, form.strategy === "regex" ? "from" : "chain"],
   ];
   const found = fields.find(([pattern]) => pattern.test(sentence));
   const isShown = found && (found[1] !== "chain" || form.strategy === "chain");

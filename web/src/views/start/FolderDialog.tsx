@@ -30,7 +30,7 @@ export function FolderDialog({ onClose, onChoose }: { onClose: () => void; onCho
       <div class="folder-head">
         <button type="button" disabled={up === null} onClick={() => setPath(up || undefined)}>↑ Up</button>
         <span class="mono folder-path">{folder?.path || "folders this server may open"}</span>
-        <button type="button" class="primary" disabled={!folder?.path} onClick={() => onChoose(folder!.path)}>Open this folder</button>
+        <button type="button" class="primary" disabled={!folder?.path} onClick={() => onChoose(folder!.path!)}>Open this folder</button>
       </div>
       {error && <p class="field-error" role="alert">{error}</p>}
       <ul class="folder-list" aria-busy={folder === null}>

@@ -1,7 +1,7 @@
 // What was compared before, newest first.
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../../api";
-import { ago, count, sideNames } from "../../format";
+import { ago, count, sideName, sideNames } from "../../format";
 import type { Comparison, Verdict } from "../../model";
 import { isUnderWay, message } from "../../state";
 import { Mark } from "../../ui/Mark";
@@ -47,7 +47,7 @@ function Outcome({ comparison }: { comparison: Comparison }) {
 
 function Row({ comparison, onForget }: { comparison: Comparison; onForget: () => void }) {
   const { a, b } = comparison;
-  const [nameA, nameB] = b ? sideNames(a, b) : [a.name, ""];
+  const [nameA, nameB] = b ? sideNames(a, b) : [sideName(a), ""];
   return (
     <li class="recent-row">
       <a href={`/c/${comparison.id}`} class="recent-names">
