@@ -32,15 +32,20 @@ def link(source, target):
 
 
 def install(web, work):
-    """node_modules in `work`, as the lock file wants it."""
-    work.mkdir(parents=True, exist_ok=True)
+    """A place to build the page: its packages, and links to its sources."""
+    install_packages(web, work)
     for name in ("src", "tsconfig.json"):
         link(web / name, work / name)
-    lock, stamp = web / "package-lock.json", work / "node_modules" / ".lock-installed"
+
+
+def install_packages(source, work):
+    """node_modules in `work`, as the lock file of `source` wants it."""
+    work.mkdir(parents=True, exist_ok=True)
+    lock, stamp = source / "package-lock.json", work / "node_modules" / ".lock-installed"
     if stamp.exists() and stamp.read_bytes() == lock.read_bytes():
         return
     for name in ("package.json", "package-lock.json", ".npmrc"):
-        shutil.copy(web / name, work / name)
+        shutil.copy(source / name, work / name)
     try:
         done = subprocess.run(["npm", "ci"], cwd=work, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
     except (OSError, subprocess.TimeoutExpired) as error:

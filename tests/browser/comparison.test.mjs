@@ -1,0 +1,195 @@
+// A comparison on screen: outcome, chart, list, keyboard, links.
+import assert from "node:assert/strict";
+import { appendFileSync, cpSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { eventually, exampleDumps, noise, open, safetensors, titles } from "./support.mjs";
+
+let bench, id, a, b;
+before(async () => {
+  bench = await open();
+  [a, b] = exampleDumps(bench);
+  id = await bench.compare(a, b);
+});
+after(() => bench.close());
+
+const LAYERS = ["layer 0", "layer 1", "layer 2", "layer 3"];
+const chip = (page, name) => page.locator(`.chip.${name}`);
+const expandAll = (page) => page.getByRole("button", { name: "Expand all" }).click();
+
+test("the outcome says where, how big and what it looks like, and opens it", async () => {
+  const page = await bench.page(`/c/${id}`);
+  const card = page.locator(".first-card");
+  assert.match(await card.innerText(), /layer 1, query[\s\S]*0\.426[\s\S]*bias[\s\S]*99 %/);
+  await card.getByRole("button", { name: /Open it/ }).click();
+  await page.waitForURL(`**/c/${id}/pairs/14`);
+  await page.goBack();
+  await page.waitForURL(`**/c/${id}`);
+  await bench.quiet(page);
+});
+
+test("the counts are those of the result", async () => {
+  const page = await bench.page(`/c/${id}`);
+  const { summary } = await bench.json("GET", `/comparisons/${id}/result`);
+  for (const kind of ["diverged", "errors", "within", "identical"]) assert.equal(await chip(page, kind).innerText(), `${summary[kind]} ${kind}`);
+  await bench.quiet(page);
+});
+
+test("a point of the chart says who it is, and opens the pair", async () => {
+  const page = await bench.page(`/c/${id}`);
+  const box = await page.locator(".chart canvas").boundingBox();
+  // 52 pairs between the axis (50 px) and the margin (10 px): the middle of the fifteenth is the first divergence.
+  const x = 50 + 14.5 * (box.width - 60) / 52;
+  await page.mouse.move(box.x + x, box.y + box.height / 2);
+  await page.getByText("layer 1, query").nth(1).waitFor();
+  await page.mouse.click(box.x + x, box.y + box.height / 2);
+  await page.waitForURL(`**/pairs/14`);
+  await bench.quiet(page);
+});
+
+test("pairs are grouped by layer, folded; and by similarity, name or not at all", async () => {
+  const page = await bench.page(`/c/${id}`);
+  await eventually(() => titles(page), LAYERS);
+  await page.locator(".row.group", { hasText: "layer 2" }).click();
+  await eventually(async () => (await titles(page)).length, 4 + 13);
+  await page.getByRole("button", { name: "Collapse all" }).click();
+  await eventually(() => titles(page), LAYERS);
+  await page.getByLabel("Group").selectOption("name");
+  await eventually(async () => (await titles(page)).slice(0, 3), ["post_ln_pre_attn", "query", "query_final"]);
+  await page.getByLabel("Group").selectOption("similarity");
+  await eventually(async () => (await titles(page))[0], "no error");
+  assert.match(page.url(), /group=similarity/);
+  await page.getByLabel("Group").selectOption("none");
+  await eventually(async () => (await titles(page))[0], "0_post_ln_pre_attn.npy");
+  await bench.quiet(page);
+});
+
+test("filters by verdict and by text narrow the list, and the address holds them", async () => {
+  const page = await bench.page(`/c/${id}?group=none`);
+  await chip(page, "identical").click();
+  await eventually(async () => (await titles(page)).length, 8);
+  await page.keyboard.press("/");
+  await page.keyboard.type("sliding");
+  await eventually(() => titles(page), ["0_sliding.npy", "1_sliding.npy", "2_sliding.npy", "3_sliding.npy"]);
+  const copy = await bench.page(new URL(page.url()).pathname + new URL(page.url()).search);
+  await eventually(async () => (await titles(copy)).length, 4);
+  await page.getByRole("searchbox").fill("/^[12]_s.*g/");
+  await eventually(() => titles(page), ["1_scaling.npy", "1_sliding.npy", "2_scaling.npy", "2_sliding.npy"]);
+  await page.getByRole("searchbox").fill("/(/");
+  await page.getByRole("alert").getByText("regular expression").waitFor();
+  await page.getByRole("searchbox").fill("no such tensor");
+  await page.getByText("No pair passes the filters.").waitFor();
+  await bench.quiet(copy);
+  await bench.quiet(page);
+});
+
+test("sorting by difference, match, name and size", async () => {
+  const page = await bench.page(`/c/${id}?group=none`);
+  const { pairs } = await bench.json("GET", `/comparisons/${id}/result`);
+  const worst = [...pairs].sort((x, y) => y.metrics.rel_l2 - x.metrics.rel_l2 || x.index - y.index).map((pair) => pair.name);
+  await page.getByLabel("Sort").selectOption("worst");
+  await eventually(async () => (await titles(page)).slice(0, 5), worst.slice(0, 5));
+  await page.getByLabel("Sort").selectOption("best");
+  await eventually(async () => (await titles(page)).slice(0, 2), ["0_scaling.npy", "0_sliding.npy"]);
+  await page.getByRole("columnheader", { name: "Name" }).getByRole("button").click();
+  await eventually(async () => (await titles(page)).slice(0, 2), ["0_key_final.npy", "0_key.npy"]);
+  await page.getByLabel("Sort").selectOption("size");
+  const largest = pairs.reduce((x, y) => (y.metrics.count > x.metrics.count ? y : x)).name;
+  await eventually(async () => (await titles(page))[0], largest);
+  await bench.quiet(page);
+});
+
+test("rows dragged to another place stay there after a reload; the keyboard does it too", async () => {
+  const page = await bench.page(`/c/${id}?group=none`);
+  const row = (at) => page.locator(`.row[aria-rowindex="${at + 2}"]`);
+  const start = await titles(page);
+  await row(4).hover();
+  const from = await row(4).locator(".grip").boundingBox(), to = await row(1).boundingBox();
+  await page.mouse.move(from.x + 8, from.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(to.x + 200, to.y + 20, { steps: 4 });
+  await page.mouse.move(to.x + 200, to.y + 2, { steps: 4 });
+  await page.mouse.up();
+  const dragged = [start[0], start[4], start[1], start[2], start[3], start[5]];
+  await eventually(async () => (await titles(page)).slice(0, 6), dragged);
+  await eventually(async () => (await bench.json("GET", `/comparisons/${id}/state`)).order.slice(0, 3), [0, 4, 1]);
+  await page.reload();
+  await eventually(async () => (await titles(page)).slice(0, 6), dragged);
+  await page.locator(".pair-list").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Alt+ArrowDown");
+  await eventually(async () => (await titles(page)).slice(0, 2), [start[4], start[0]]);
+  await page.getByRole("button", { name: "Forget my order" }).click();
+  await eventually(async () => (await titles(page)).slice(0, 6), start.slice(0, 6));
+  await bench.quiet(page);
+});
+
+test("the keyboard walks, opens, closes and explains itself", async () => {
+  const page = await bench.page(`/c/${id}`, { width: 1600 });
+  await page.locator(".pair-list").waitFor();
+  await page.keyboard.press("j");
+  await eventually(() => page.locator(".row.current .name").first().textContent(), "query");
+  await page.keyboard.press("j");
+  await eventually(() => page.locator(".row.current .name").first().textContent(), "query_final");
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/pairs/14");
+  await page.keyboard.press("]");
+  await page.waitForURL("**/pairs/15");
+  await page.keyboard.press("[");
+  await page.waitForURL("**/pairs/14");
+  await page.keyboard.press("Escape");
+  await page.waitForURL(`**/c/${id}`);
+  await page.keyboard.press("g");
+  await page.waitForURL("**/pairs/14");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keyboard" }).getByText("next diverged pair").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await bench.quiet(page);
+});
+
+test("with room the pair stands beside the list, without it the pair takes its place", async () => {
+  const wide = await bench.page(`/c/${id}/pairs/14`, { width: 1600 });
+  await wide.locator(".inspector-pane").waitFor();
+  assert.ok(await wide.locator(".list-pane").isVisible());
+  const narrow = await bench.page(`/c/${id}/pairs/14`, { width: 1000 });
+  await narrow.locator(".inspector-pane").waitFor();
+  assert.ok(!(await narrow.locator(".list-pane").isVisible()));
+  await narrow.getByRole("link", { name: "All pairs" }).click();
+  await eventually(() => narrow.locator(".list-pane").isVisible(), true);
+  await bench.quiet(wide);
+  await bench.quiet(narrow);
+});
+
+test("an input that changes on disk is noticed, and compared again", async () => {
+  const copy = bench.path("moving");
+  cpSync(a, copy, { recursive: true });
+  const changing = await bench.compare(copy, b);
+  const stale = safetensors(bench.path("moving", "0_scaling.safetensors"), { x: { shape: [2], values: [1, 2] } });
+  appendFileSync(stale, "");
+  const page = await bench.page(`/c/${changing}`);
+  await page.getByText("moving has changed since this was compared").waitFor();
+  await page.getByRole("button", { name: "Compare again" }).click();
+  await page.getByText("has changed").waitFor({ state: "detached" });
+  await bench.quiet(page);
+});
+
+test("500 pairs: only what is in sight exists, and the end is a scroll away", async () => {
+  const many = (seed) => Object.fromEntries(Array.from({ length: 500 }, (_, n) =>
+    [`model.layers.${Math.floor(n / 10)}.block.part_${n % 10}.weight`, { shape: [4, 8], values: noise(32, n + 1).map((x) => x * (n > 250 ? seed : 1)) }]));
+  const large = await bench.compare(safetensors(bench.path("many_a.safetensors"), many(1)), safetensors(bench.path("many_b.safetensors"), many(1.5)));
+  const page = await bench.page(`/c/${large}?group=none`);
+  await page.locator(".row").first().waitFor();
+  assert.equal(await page.locator(".pair-list").getAttribute("aria-rowcount"), "501");
+  assert.ok((await page.locator(".row").count()) < 90);
+  await page.locator(".list-pane").evaluate((pane) => (pane.scrollTop = pane.scrollHeight));
+  await page.locator('.row[aria-rowindex="501"]').waitFor();
+  assert.ok((await page.locator(".row").count()) < 90);
+  await bench.quiet(page);
+});
+
+test("a comparison that is not there says so", async () => {
+  const page = await bench.page("/c/0123456789abcdef", { expected: [/404/] });
+  await page.getByRole("heading", { name: "This comparison cannot be shown" }).waitFor();
+  await bench.quiet(page);
+});

@@ -1,0 +1,126 @@
+// Matching, tolerance, pairs by hand, reports out and pairs in.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { eventually, exampleDumps, noise, open, safetensors } from "./support.mjs";
+
+let bench, a, b, left, right;
+before(async () => {
+  bench = await open();
+  [a, b] = exampleDumps(bench);
+  // Names that no strategy understands, one shape for all, values that tell nothing.
+  const side = (name, seed) => Object.fromEntries([1, 2, 3].map((n) => [name(n), { shape: [3, 5], values: noise(15, seed + n) }]));
+  left = safetensors(bench.path("left.safetensors"), side((n) => `qux_${n}_foo`, 10));
+  right = safetensors(bench.path("right.safetensors"), side((n) => `${["", "un", "deux", "trois"][n]}`, 50));
+});
+after(() => bench.close());
+
+const strategies = async (id) => (await bench.json("GET", `/comparisons/${id}/result`)).pairs.map((pair) => pair.strategy);
+
+test("pairs by hand: dragged in the dialog, chosen with the keyboard, and taken back", async () => {
+  const id = await bench.compare(left, right);
+  const page = await bench.page(`/c/${id}?group=none`);
+  await page.locator(".chip.unmatched", { hasText: "6 unmatched" }).waitFor();
+  await page.getByRole("button", { name: "Pair by hand…" }).click();
+  await page.getByRole("button", { name: /^qux_1_foo/ }).dragTo(page.getByRole("button", { name: /^trois/ }));
+  await page.locator(".chip.unmatched", { hasText: "4 unmatched" }).waitFor();
+  assert.deepEqual((await bench.json("GET", `/comparisons/${id}`)).settings.pairs, [{ a: "qux_1_foo", b: "trois" }]);
+  await page.getByRole("button", { name: "Pair qux_2_foo by hand" }).click();
+  await page.getByRole("button", { name: /^un/ }).press("Enter");
+  await page.getByRole("button", { name: "Pair and compare again" }).press("Enter");
+  await page.locator(".chip.unmatched", { hasText: "2 unmatched" }).waitFor();
+  assert.equal((await strategies(id)).filter((name) => name === "manual").length, 2);
+  await page.getByRole("button", { name: "Pair by hand…" }).click();
+  await page.getByRole("button", { name: "take back" }).first().click();
+  await page.locator(".chip.unmatched", { hasText: "4 unmatched" }).waitFor();
+  await bench.quiet(page);
+});
+
+test("a row without a partner dragged onto one of the other side makes a pair", async () => {
+  const id = await bench.compare(left, right);
+  const page = await bench.page(`/c/${id}?group=none`);
+  const first = page.locator(".row.only_a").first(), other = page.locator(".row.only_b").last();
+  await first.hover();
+  const grip = await first.locator(".grip").boundingBox(), target = await other.boundingBox();
+  await page.mouse.move(grip.x + 8, grip.y + 12);
+  await page.mouse.down();
+  await page.mouse.move(target.x + 200, target.y + target.height / 2, { steps: 6 });
+  await page.locator(".drop.onto").waitFor();
+  await page.mouse.up();
+  await page.locator(".chip.unmatched", { hasText: "4 unmatched" }).waitFor();
+  await bench.quiet(page);
+});
+
+test("a regular expression pairs what the strategies cannot", async () => {
+  const mirrored = safetensors(bench.path("mirrored.safetensors"),
+    Object.fromEntries([1, 2, 3].map((n) => [`${n}#`, { shape: [3, 5], values: noise(15, 80 + n) }])));
+  const id = await bench.compare(left, mirrored, { match: "exact" });
+  const page = await bench.page(`/c/${id}`);
+  await page.getByRole("button", { name: "Settings" }).click();
+  await page.getByLabel("Strategy").selectOption("regex");
+  await page.getByLabel("A's name").fill("qux_(\\d+)_foo");
+  await page.getByLabel("is B's").fill("\\1#");
+  await page.getByRole("dialog").getByRole("button", { name: "Compare again" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.locator(".chip.unmatched", { hasText: "0 unmatched" }).waitFor();
+  assert.deepEqual(await strategies(id), ["regex", "regex", "regex"]);
+  await bench.quiet(page);
+});
+
+test("what is wrong with a setting is said at its field", async () => {
+  const id = await bench.compare(a, b);
+  const page = await bench.page(`/c/${id}`, { expected: [/400/] });
+  await page.keyboard.press("s");
+  await page.getByLabel("Similarity needed").fill("7");
+  await page.getByRole("dialog").getByRole("button", { name: "Compare again" }).click();
+  await page.locator(".field", { has: page.getByLabel("Similarity needed") }).getByText("a number from 0 to 1").waitFor();
+  await page.getByLabel("Similarity needed").fill("0.5");
+  await page.getByLabel("Strategy").selectOption("regex");
+  await page.getByLabel("A's name").fill("(");
+  await page.getByRole("dialog").getByRole("button", { name: "Compare again" }).click();
+  await page.locator(".field", { has: page.getByLabel("A's name") }).getByText("regular expression").waitFor();
+  assert.equal(await page.getByLabel("A's name").getAttribute("aria-invalid"), "true");
+  await bench.quiet(page);
+});
+
+test("another tolerance judges again at once", async () => {
+  const id = await bench.compare(a, b);
+  const page = await bench.page(`/c/${id}`);
+  await page.keyboard.press("s");
+  await page.getByLabel(/Own tolerance/).check();
+  await page.getByLabel("rtol").fill("0");
+  await page.getByLabel("atol").fill("100");
+  await page.getByRole("dialog").getByRole("button", { name: "Compare again" }).click();
+  await page.getByRole("heading", { name: "They agree" }).waitFor();
+  assert.deepEqual((await bench.json("GET", `/comparisons/${id}`)).settings, { rtol: 0, atol: 100 });
+  await bench.quiet(page);
+});
+
+async function download(page, name) {
+  await page.getByRole("button", { name: "Export" }).click();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name }).click()]);
+  return file.path();
+}
+
+test("reports are downloaded; the HTML one opens again by itself, the pairs are taken in again", async () => {
+  const id = await bench.compare(left, right);
+  const page = await bench.page(`/c/${id}`);
+  const result = await bench.json("GET", `/comparisons/${id}/result`);
+  assert.deepEqual(JSON.parse(readFileSync(await download(page, /^JSON/), "utf8")).summary, result.summary);
+  assert.match(readFileSync(await download(page, /^CSV/), "utf8"), /^index,layer,stage,name/);
+  assert.match(readFileSync(await download(page, /^JUnit/), "utf8"), /<testsuite/);
+
+  const pairs = JSON.parse(readFileSync(await download(page, /^Pairs/), "utf8"));
+  pairs.pairs.push({ a: "qux_3_foo", b: "deux" });
+  await page.getByLabel("Pairs file").setInputFiles({ name: "pairs.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(pairs)) });
+  await page.locator(".chip.unmatched", { hasText: "4 unmatched" }).waitFor();
+  await page.getByLabel("Pairs file").setInputFiles({ name: "no.json", mimeType: "application/json", buffer: Buffer.from("[]") });
+  await page.getByText("no.json: this is not a pairs file").waitFor();
+  await bench.quiet(page);
+
+  const demo = await bench.page(`/c/${await bench.compare(a, b)}`);
+  const report = await demo.context().newPage();
+  await report.goto(`file://${await download(demo, /^HTML/)}`);
+  await eventually(async () => (await report.locator("body").innerText()).includes("layer 1, query"), true);
+  await bench.quiet(demo);
+});

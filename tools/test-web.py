@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Tests of the page. Writes JUnit files for tools/test.py.
+
+    tools/test-web.py unit BUILD         types, and the logic that needs no browser
+    tools/test-web.py browser BUILD [NAME…]   the page in chromium, through BUILD/tdbg; NAME: tests/browser/NAME.test.mjs
+
+BUILD is a build folder with the page in it. What npm installs goes there, never into the source tree.
+"""
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+
+spec = importlib.util.spec_from_file_location("build_web", ROOT / "tools" / "build-web.py")
+build_web = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(build_web)
+
+
+def node_test(junit, files, env=None, cwd=ROOT):
+    """Both for people and as JUnit; links are followed as if the files lay in `cwd`, where the packages are."""
+    command = ["node", "--preserve-symlinks", "--preserve-symlinks-main", "--test", "--test-reporter=spec", "--test-reporter-destination=stdout",
+               "--test-reporter=junit", f"--test-reporter-destination={junit}", *map(str, files)]
+    return subprocess.run(command, cwd=cwd, env={**os.environ, **(env or {})}).returncode
+
+
+def unit(build, _names):
+    work = build / "src" / "serve" / "web"
+    build_web.install(ROOT / "web", work)
+    build_web.link(ROOT / "web" / "test", work / "test")
+    subprocess.run(["node_modules/.bin/tsc", "-p", "."], cwd=work, check=True)
+    tests = sorted(path.name for path in (ROOT / "web" / "test").glob("*.test.js"))
+    subprocess.run(["node_modules/.bin/esbuild", *(f"test/{name}" for name in tests), "--bundle", "--platform=node", "--format=esm",
+                    "--preserve-symlinks", "--log-level=warning", "--outdir=out-test", "--out-extension:.js=.mjs"], cwd=work, check=True)
+    return node_test(build / "web.junit.xml", [f"out-test/{name[:-3]}.mjs" for name in tests], cwd=work)
+
+
+def browser(build, names):
+    if not os.access(CHROMIUM, os.X_OK):
+        sys.exit(f"test-web.py: no {CHROMIUM}: tools/deps.sh test installs it")
+    work, tests = build / "browser", ROOT / "tests" / "browser"
+    build_web.install_packages(tests, work)
+    files = sorted(tests.glob("*.mjs"))
+    for path in files:
+        build_web.link(path, work / path.name)
+    chosen = [path.name for path in files if path.name.endswith(".test.mjs") and (not names or path.name.split(".")[0] in names)]
+    env = {"TDBG": str(build / "tdbg"), "TDBG_EXAMPLE": str(build / "examples" / "tiny_transformer"), "CHROMIUM": CHROMIUM}
+    return node_test(build / "browser.junit.xml", chosen, env, cwd=work)
+
+
+def main(args):
+    if len(args) < 2 or args[0] not in ("unit", "browser"):
+        sys.exit(__doc__)
+    try:
+        return {"unit": unit, "browser": browser}[args[0]](pathlib.Path(args[1]).resolve(), args[2:])
+    except build_web.NoPackages as error:
+        sys.exit(f"test-web.py: npm ci: {error}")
+    except subprocess.CalledProcessError as error:
+        return error.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
