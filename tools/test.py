@@ -126,6 +126,18 @@ def part_clang():
     return total((1, 0), meson_tests(build("build-clang", "clang", "-Dwerror=true", "-Dweb=disabled")))
 
 
+def part_web():
+    """the page: types, and the logic that needs no browser"""
+    folder = build("build-gcc", "gcc", "-Dwerror=true")
+    return total((1, 0), counted(f"{folder}/web.junit.xml", "tools/test-web.py", "unit", folder))
+
+
+def part_browser():
+    """the page in chromium, through the real server"""
+    folder = build("build-gcc", "gcc", "-Dwerror=true")
+    return counted(f"{folder}/browser.junit.xml", "tools/test-web.py", "browser", folder)
+
+
 def part_lint():
     """layers, habits, sizes, format, exported symbols"""
     build("build-gcc", "gcc", "-Dwerror=true")
@@ -200,7 +212,7 @@ def part_conformance():
 
 
 PARTS = {name[len("part_"):]: function for name, function in list(globals().items()) if name.startswith("part_")}
-DEFAULT = ["gcc", "clang", "lint", "asan", "tsan", "fuzz", "install", "demo"]
+DEFAULT = ["gcc", "clang", "lint", "web", "browser", "asan", "tsan", "fuzz", "install", "demo"]
 
 
 def main(names):

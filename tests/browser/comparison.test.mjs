@@ -30,17 +30,18 @@ test("the outcome says where, how big and what it looks like, and opens it", asy
 test("the counts are those of the result", async () => {
   const page = await bench.page(`/c/${id}`);
   const { summary } = await bench.json("GET", `/comparisons/${id}/result`);
-  for (const kind of ["diverged", "errors", "within", "identical"]) assert.equal(await chip(page, kind).innerText(), `${summary[kind]} ${kind}`);
+  for (const kind of ["diverged", "errors", "within", "identical"]) assert.equal(await chip(page, kind).textContent(), `${summary[kind]} ${kind}`);
   await bench.quiet(page);
 });
 
 test("a point of the chart says who it is, and opens the pair", async () => {
   const page = await bench.page(`/c/${id}`);
+  await page.locator(".row").first().waitFor();
   const box = await page.locator(".chart canvas").boundingBox();
   // 52 pairs between the axis (50 px) and the margin (10 px): the middle of the fifteenth is the first divergence.
   const x = 50 + 14.5 * (box.width - 60) / 52;
   await page.mouse.move(box.x + x, box.y + box.height / 2);
-  await page.getByText("layer 1, query").nth(1).waitFor();
+  await page.locator(".readout", { hasText: "layer 1, query" }).waitFor();
   await page.mouse.click(box.x + x, box.y + box.height / 2);
   await page.waitForURL(`**/pairs/14`);
   await bench.quiet(page);
@@ -101,6 +102,7 @@ test("sorting by difference, match, name and size", async () => {
 test("rows dragged to another place stay there after a reload; the keyboard does it too", async () => {
   const page = await bench.page(`/c/${id}?group=none`);
   const row = (at) => page.locator(`.row[aria-rowindex="${at + 2}"]`);
+  await row(0).waitFor();
   const start = await titles(page);
   await row(4).hover();
   const from = await row(4).locator(".grip").boundingBox(), to = await row(1).boundingBox();

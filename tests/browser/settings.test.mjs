@@ -18,7 +18,7 @@ after(() => bench.close());
 const strategies = async (id) => (await bench.json("GET", `/comparisons/${id}/result`)).pairs.map((pair) => pair.strategy);
 
 test("pairs by hand: dragged in the dialog, chosen with the keyboard, and taken back", async () => {
-  const id = await bench.compare(left, right);
+  const id = await bench.compare(left, right, { match: "exact" });
   const page = await bench.page(`/c/${id}?group=none`);
   await page.locator(".chip.unmatched", { hasText: "6 unmatched" }).waitFor();
   await page.getByRole("button", { name: "Pair by hand…" }).click();
@@ -70,6 +70,7 @@ test("a regular expression pairs what the strategies cannot", async () => {
 test("what is wrong with a setting is said at its field", async () => {
   const id = await bench.compare(a, b);
   const page = await bench.page(`/c/${id}`, { expected: [/400/] });
+  await page.locator(".pair-list").waitFor();
   await page.keyboard.press("s");
   await page.getByLabel("Similarity needed").fill("7");
   await page.getByRole("dialog").getByRole("button", { name: "Compare again" }).click();
@@ -86,10 +87,11 @@ test("what is wrong with a setting is said at its field", async () => {
 test("another tolerance judges again at once", async () => {
   const id = await bench.compare(a, b);
   const page = await bench.page(`/c/${id}`);
+  await page.locator(".pair-list").waitFor();
   await page.keyboard.press("s");
   await page.getByLabel(/Own tolerance/).check();
-  await page.getByLabel("rtol").fill("0");
-  await page.getByLabel("atol").fill("100");
+  await page.getByRole("textbox", { name: "rtol" }).fill("0");
+  await page.getByRole("textbox", { name: "atol" }).fill("100");
   await page.getByRole("dialog").getByRole("button", { name: "Compare again" }).click();
   await page.getByRole("heading", { name: "They agree" }).waitFor();
   assert.deepEqual((await bench.json("GET", `/comparisons/${id}`)).settings, { rtol: 0, atol: 100 });

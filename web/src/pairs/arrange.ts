@@ -107,11 +107,12 @@ const BANDS: [most: number, label: string][] = [
 ];
 
 function bandOf(pair: Pair): [key: string, label: string] {
-  if (isUnmatched(pair)) return ["~2", "without a partner"];
-  if (!pair.metrics) return ["~1", "not compared"];
+  const after = BANDS.length;
+  if (isUnmatched(pair)) return [String(after + 2), "without a partner"];
+  if (!pair.metrics) return [String(after + 1), "not compared"];
   const error = errorOf(pair);
   const at = BANDS.findIndex(([most]) => error <= most);
-  return at < 0 ? ["9", "NaN or infinity on one side"] : [String(at), BANDS[at]![1]];
+  return at < 0 ? [String(after), "NaN or infinity on one side"] : [String(at), BANDS[at]![1]];
 }
 
 function headingOf(pair: Pair, group: Group): [key: string, label: string] {

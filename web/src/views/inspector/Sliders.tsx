@@ -26,10 +26,11 @@ function Strip({ profile, value, title, onChange }: { profile: readonly number[]
     return clip(Math.floor(((event.clientX - box.left) / box.width) * profile.length), 0, profile.length - 1);
   };
   useEffect(() => {
-    const draw = () => drawStrip(canvas.current!, profile, value);
+    const strip = canvas.current!;
+    const draw = () => drawStrip(strip, profile, value);
     draw();
     const watcher = new ResizeObserver(draw);
-    watcher.observe(canvas.current!);
+    watcher.observe(strip);
     return () => watcher.disconnect();
   }, [profile, value, shade]);
   // For the mouse only: with the keyboard, and for screen readers, the slider beneath does the same.

@@ -1,0 +1,35 @@
+// Numbers and names as text.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ago, bytes, ends, short, sideNames, similarity } from "../src/format";
+
+test("three digits that matter, whatever the size", () => {
+  const cases = [[0.4264, "0.426"], [1234.5, "1230"], [1e-7, "1.00e-7"], [-0, "0"], [123456, "1.23e5"], ["nan", "nan"], ["-inf", "-inf"], [null, ""]];
+  for (const [value, text] of cases) assert.equal(short(value), text);
+});
+
+test("a cosine near one says what is missing", () => {
+  assert.equal(similarity(0.9999955), "1 − 4.5e-6");
+  assert.equal(similarity(1), "1");
+  assert.equal(similarity(0.90453), "0.9045");
+});
+
+test("a long name keeps its end, cut at a separator, and loses nothing", () => {
+  for (const name of ["model.layers.12.self_attn.q_proj.weight", "short", "x".repeat(60)]) assert.equal(ends(name).join(""), name);
+  assert.deepEqual(ends("short"), ["", "short"]);
+  assert.equal(ends("model.layers.12.self_attn.q_proj.weight")[1], ".q_proj.weight");
+});
+
+test("inputs are told apart by as much of their paths as it takes", () => {
+  const side = (path) => ({ name: path, path });
+  assert.deepEqual(sideNames(side("/runs/a.zip"), side("/runs/b.zip")), ["a.zip", "b.zip"]);
+  assert.deepEqual(sideNames(side("/one/dump/x"), side("/two/dump/x")), ["one/dump/x", "two/dump/x"]);
+  assert.deepEqual(sideNames(side("/same"), side("/same")), ["same", "same"]);
+});
+
+test("sizes and times", () => {
+  assert.equal(bytes(999), "999 B");
+  assert.equal(bytes(500_000_000), "500 MB");
+  assert.equal(ago(1000, 1030), "just now");
+  assert.equal(ago(1000, 1000 + 7300), "2 h ago");
+});
