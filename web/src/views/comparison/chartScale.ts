@@ -84,11 +84,11 @@ export function scaleOf(pairs: readonly Pair[], width: number, height: number): 
   return { left, right, top, bottom, step, points, bands: bandsOf(pairs, left, step), ticks };
 }
 
-/** The point under the pointer: the nearest of those close by, else the one in that column. */
+/** The point in the column of the pointer; where columns are narrower than a pointer, the nearest of those around. */
 export function pointAt(scale: Scale, x: number, y: number): Point | null {
   if (x < scale.left || x > scale.right || scale.points.length === 0) return null;
   const at = Math.min(scale.points.length - 1, Math.max(0, Math.floor((x - scale.left) / scale.step)));
-  const reach = Math.ceil(6 / scale.step);
+  const reach = Math.floor(6 / scale.step);
   let best = scale.points[at]!, distance = Infinity;
   for (const point of scale.points.slice(Math.max(0, at - reach), at + reach + 1)) {
     const d = Math.hypot(point.x - x, point.y - y);
