@@ -5,7 +5,8 @@
  *     FOLDER/lock             held by the one server that uses the folder
  *
  * An upload exists when the store says so, which it does after the file was synced and renamed. What else
- * lies in the folder at start was left by a process that died, and is swept away.
+ * lies in the folder at start was left by a process that died, and is swept away; so is an upload that after
+ * a day no comparison uses.
  */
 #ifndef TD_SERVE_UPLOADS_H
 #define TD_SERVE_UPLOADS_H

@@ -3,13 +3,20 @@ import hashlib
 import os
 import random
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
 
+import numpy as np
 import pytest
+from comparing import finished, look
+from serving import Server
 
-from serving import PATIENCE, Server
+
+def npy(folder):
+    np.save(folder / "x.npy", np.arange(12.0))
+    return (folder / "x.npy").read_bytes()
 
 
 def files_in(server):
@@ -122,6 +129,20 @@ def test_survives_a_restart(serve):
     (stray / "half.part").write_bytes(b"x" * 1000)
     server = serve()
     assert files_in(server) == [f"{upload}/a.bin"]
+
+
+def test_idle_uploads_are_swept(serve, tmp_path):
+    """What no comparison uses goes at a start a day later; what one uses stays."""
+    server = serve()
+    _, used, fresh = (server.upload(name, npy(tmp_path)) for name in ("idle.npy", "used.npy", "fresh.npy"))
+    comparison = finished(server, {"upload": used})
+    server.stop()
+    with sqlite3.connect(server.data / "tdbg.db") as database:
+        database.execute("UPDATE upload SET created = created - 90000 WHERE id != ?", (fresh,))
+    database.close()
+    server = serve()
+    assert files_in(server) == sorted([f"{used}/used.npy", f"{fresh}/fresh.npy"])
+    assert look(server, comparison)["status"] == "done"
 
 
 def killed_mid_upload(data, seed):
