@@ -1,10 +1,11 @@
 /* number.c: shortest decimals by trying.
  *
  * For n = 1, 2, … digits: round the value to n digits, look what that text reads as, stop when it is the
- * value again. Trying is cheap because nothing is really printed or parsed: with an integer m < 2^53 and a
- * power of ten up to 10^22, m / 10^k and m * 10^k are exactly what a correct strtod gives. Doubles that need
- * 16 or 17 digits go through long double, with an interval check that leaves room for its rounding. What
- * lies beyond (very large, very small, or too close to call) goes through snprintf and strtod.
+ * value again. Most need nearly all the digits that their type is sure to keep, or a few more: begin there.
+ * Trying is cheap because nothing is really printed or parsed: with an integer m < 2^53 and a power of ten up
+ * to 10^22, m / 10^k and m * 10^k are exactly what a correct strtod gives. Doubles that need 16 or 17 digits
+ * go through long double, with an interval check that leaves room for its rounding. What lies beyond (very
+ * large, very small, or too close to call) goes through snprintf and strtod.
  */
 #include "base/number.h"
 
@@ -104,16 +105,24 @@ static enum answer try_digits(double v, int n, int exponent, struct interval gap
     return (exact ? try_exact : try_long)(v, scale, gap, &out->digits);
 }
 
+/* Decimals of so many digits are all different numbers in a type of so many bits. */
+static int sure_digits(int bits)
+{
+    return (int)((bits - 1) * 0.30102999566398120);
+}
+
 /* Without printing anything. False: v is out of reach. */
 static bool try_computed(double v, const struct td_float_kind *kind, struct interval gap,
                          struct td_decimal *out)
 {
-    int exponent = decimal_exponent(v);
-    /* Most numbers need nearly all the digits of their type: if all but two are too few, begin there. */
-    int many = kind->bits > td_float32.bits ? EXACT_DIGITS : 6;
-    int n = try_digits(v, many, exponent, gap, out) == NO ? many + 1 : 1;
-    for (; n <= MOST_DIGITS; n++) {
-        enum answer answer = try_digits(v, n, exponent, gap, out);
+    int exponent = decimal_exponent(v), sure = sure_digits(kind->bits);
+    bool normal = gap.above > ldexp(0.5, kind->least);
+    enum answer answer = try_digits(v, sure, exponent, gap, out);
+    /* Then a shorter one, were it to read back as v too, would be this one with zeros at its end. */
+    if (answer == YES && normal)
+        return true;
+    for (int n = answer == NO ? sure + 1 : 1; n <= MOST_DIGITS; n++) {
+        answer = try_digits(v, n, exponent, gap, out);
         if (answer != NO)
             return answer == YES;
     }

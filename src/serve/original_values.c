@@ -15,7 +15,7 @@
 /* Values of one side in one answer; its page asks for 100, more than this is what /api/v1 has binary for. */
 enum { MAX_VALUES = 1 << 20 };
 
-enum { DEFAULT_COUNT = 10, SMALL = 256, INFO_PER_AXIS = 40 };
+enum { DEFAULT_COUNT = 10, SMALL = 256, INFO_PER_AXIS = 64 };
 
 struct indices {
     int64_t at[TD_MAX_DIMS];
@@ -85,13 +85,18 @@ static void select_row(struct part *p, const struct td_shape *shape, const struc
 /* "dim0[5] × dim1[12:28]" */
 static void describe_row(struct part *p)
 {
-    size_t at = 0, size = sizeof p->info;
+    char *at = p->info;
     for (int i = 0; i < p->slice.ndim; i++) {
         const struct td_slice_axis *axis = &p->slice.axis[i];
-        at += (size_t)snprintf(p->info + at, size - at, "%sdim%d[%" PRId64, i ? " × " : "", i, axis->start);
-        if (!axis->dropped)
-            at += (size_t)snprintf(p->info + at, size - at, ":%" PRId64, axis->start + p->count);
-        at += (size_t)snprintf(p->info + at, size - at, "]");
+        at = stpcpy(at, i ? " × dim" : "dim");
+        at += td_number_int(at, i);
+        at = stpcpy(at, "[");
+        at += td_number_int(at, axis->start);
+        if (!axis->dropped) {
+            at = stpcpy(at, ":");
+            at += td_number_int(at, axis->start + p->count);
+        }
+        at = stpcpy(at, "]");
     }
 }
 
