@@ -100,7 +100,7 @@ static void visit_reals(const struct td_kernels *kernels, struct slot *s, int64_
         block = pair_with_itself(&both.a, count);
     } else {
         kernels->pairs->loop[a.dtype][b.dtype](a.data, b.data, count, &both);
-        block = td_pair_finish(&both.pairs, count);
+        block = both.pairs;
         if (block.unpaired == 0) {
             block.aa = td_partial_squares(&both.a);
             block.bb = td_partial_squares(&both.b);

@@ -41,8 +41,8 @@ struct td_pair_partial {
 
 /* A block of pairs, and each side of it by itself. */
 struct td_pair_block {
-    struct td_partial a, b; /* as the statistics of a tier have them */
-    struct td_pair_lanes pairs;
+    struct td_partial a, b;       /* as the statistics of a tier have them */
+    struct td_pair_partial pairs; /* without a^2 and b^2 */
 };
 
 /* At most TD_BLOCK_LENGTH pairs. */

@@ -71,7 +71,9 @@ INLINE struct td_beyond beyond(const uint8_t *a, const uint8_t *b, int64_t count
     {                                                                                                \
         out->a = td_kernels_scalar.stats[ta](a, count);                                              \
         out->b = td_kernels_scalar.stats[tb](b, count);                                              \
-        lanes_##name(a, b, count, &out->pairs);                                                      \
+        struct td_pair_lanes lanes;                                                                  \
+        lanes_##name(a, b, count, &lanes);                                                           \
+        out->pairs = td_pair_finish(&lanes, count);                                                  \
     }                                                                                                \
     static struct td_beyond beyond_##name(const void *a, const void *b, int64_t count, double rtol,  \
                                           double atol, double least)                                 \

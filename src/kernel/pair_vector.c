@@ -34,7 +34,7 @@ enum { TILE = 64 };
 enum { A1 = TD_PAIR_SUMS, A2, B1, B2, SUMS };
 
 struct sums {
-    struct td_doubles v[SUMS];
+    struct td_doubles v[SUMS]; /* set by the first tile */
     td_vd max_abs, max_rel;
     td_vi64 max_ulp_wide; /* with the sign flipped, so that a signed comparison orders unsigned numbers */
     td_vi64 differing;    /* counted downwards */
@@ -47,6 +47,7 @@ struct sums {
 struct tile {
     const uint8_t *a, *b, *wide_a, *wide_b;
     int64_t rows;
+    bool first;
 };
 
 TD_INLINE td_vd absolute(td_vd x)
@@ -100,7 +101,7 @@ TD_INLINE void add_column(struct sums *s, int c, enum td_dtype ta, enum td_dtype
     td_vd sum[SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
     td_vi64 differing = s->differing;
     for (int k = 0; k < SUMS; k++)
-        sum[k] = s->v[k].v[c];
+        sum[k] = t->first ? td_vd_all(0) : s->v[k].v[c];
     for (int64_t at = 0; at < t->rows * TD_LANES; at += TD_LANES) {
         td_vd x = td_column_load(ta, t->wide_a, at, c), y = td_column_load(tb, t->wide_b, at, c);
         __builtin_prefetch(ahead, 0, 2);
@@ -210,7 +211,8 @@ TD_INLINE void scan(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_
     for (int64_t row = 0; row < rows; row += TILE) {
         struct tile t = {.a = a + row * TD_LANES * width(ta),
                          .b = b + row * TD_LANES * width(tb),
-                         .rows = rows - row < TILE ? rows - row : TILE};
+                         .rows = rows - row < TILE ? rows - row : TILE,
+                         .first = row == 0};
         look(s, ta, tb, &t, space);
         for (int c = 0; c < TD_ROW_DOUBLES; c++)
             add_column(s, c, ta, tb, shifted, &t);
@@ -249,9 +251,10 @@ TD_INLINE struct td_partial finish_side(const struct td_doubles sums[2], double 
 
 TD_INLINE void collect(const struct sums *s, struct td_pair_lanes *out)
 {
-    *out = (struct td_pair_lanes){0};
     for (int k = 0; k < TD_PAIR_SUMS; k++)
         memcpy(out->sum[k], s->v[k].v, sizeof out->sum[k]);
+    out->max_abs = out->max_rel = out->max_ulp = 0;
+    out->unpaired = out->differing = out->nan_both = out->inf_same = 0;
     for (int i = 0; i < TD_PER_DOUBLES; i++) {
         out->max_abs = s->max_abs[i] > out->max_abs ? s->max_abs[i] : out->max_abs;
         out->max_rel = s->max_rel[i] > out->max_rel ? s->max_rel[i] : out->max_rel;
@@ -282,29 +285,38 @@ TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const
 {
     int64_t rows = count / TD_LANES, taken = rows * TD_LANES;
     td_pair_lanes_kernel *exact = td_pair_lanes_scalar[ta][tb];
-    struct sums s = {.max_ulp_wide = (td_vi64){0} + INT64_MIN,
-                     .a = td_seen_nothing(),
-                     .b = td_seen_nothing(),
-                     .shift_a = td_vector_shift(ta, a, count, width(ta)),
-                     .shift_b = td_vector_shift(tb, b, count, width(tb))};
+    struct td_pair_lanes lanes;
+    struct sums s; /* not all of it is ever used, so it is not worth clearing */
+    s.max_abs = s.max_rel = td_vd_all(0);
+    s.max_ulp_wide = (td_vi64){0} + INT64_MIN;
+    s.differing = (td_vi64){0};
+    s.ulps.seen = 0;
+    s.ulps.wide = (struct td_ulps_32){{0}, {0}};
+    s.ulps.narrow = (struct td_ulps_16){{0}, {0}};
+    td_seen_begin(&s.a, ta);
+    td_seen_begin(&s.b, tb);
+    s.shift_a = td_vector_shift(ta, a, count, width(ta));
+    s.shift_b = td_vector_shift(tb, b, count, width(tb));
     if (s.shift_a == 0 && s.shift_b == 0)
         scan(&s, ta, a, tb, b, rows, false);
     else
         scan(&s, ta, a, tb, b, rows, true);
-    if (!all_finite(&s)) {
+    if (rows == 0 || !all_finite(&s)) {
         out->a = TIER_KERNELS(TD_TIER).stats[ta](a, count);
         out->b = TIER_KERNELS(TD_TIER).stats[tb](b, count);
-        exact(a, b, count, &out->pairs);
+        exact(a, b, count, &lanes);
+        out->pairs = td_pair_finish(&lanes, count);
         return;
     }
     out->a = finish_side(&s.v[A1], s.shift_a, &s.a, ta, a, count);
     out->b = finish_side(&s.v[B1], s.shift_b, &s.b, tb, b, count);
-    collect(&s, &out->pairs);
+    collect(&s, &lanes);
     if (taken < count) {
         struct td_pair_lanes tail;
         exact(a + taken * width(ta), b + taken * width(tb), count - taken, &tail);
-        add_tail(&out->pairs, &tail);
+        add_tail(&lanes, &tail);
     }
+    out->pairs = td_pair_finish(&lanes, count);
 }
 
 TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,

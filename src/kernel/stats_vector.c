@@ -75,7 +75,9 @@ TD_INLINE bool scan(struct td_sums *s, enum td_dtype dtype, const uint8_t *p, in
                     enum how how)
 {
     struct lanes sums = {0};
-    struct td_seen seen = td_seen_nothing();
+    const enum td_dtype seen_as = size == 2 && how == MASKED ? TD_F32 : dtype;
+    struct td_seen seen;
+    td_seen_begin(&seen, seen_as);
     for (int64_t at = 0; at < count; at += STAGE) {
         float stage[STAGE];
         const uint8_t *elements = p + at * size;
@@ -85,9 +87,9 @@ TD_INLINE bool scan(struct td_sums *s, enum td_dtype dtype, const uint8_t *p, in
             td_stage(dtype, elements + i * 2, stage + i);
         }
         const uint8_t *wide = size == 2 ? (const uint8_t *)stage : elements;
-        if (size == 8)
+        if (seen_as == TD_F64)
             seen.doubles = td_look_at_doubles(seen.doubles, wide, length, how == MASKED, AHEAD);
-        else if (size == 4 || how == MASKED)
+        else if (seen_as == TD_F32)
             seen.floats = td_look_at_floats(seen.floats, wide, length, how == MASKED, size == 4 ? AHEAD : 0);
         else
             seen.keys = td_look_at_keys(seen.keys, elements, length);
@@ -97,7 +99,7 @@ TD_INLINE bool scan(struct td_sums *s, enum td_dtype dtype, const uint8_t *p, in
         return false;
     memcpy(s->s1, sums.s1, sizeof s->s1);
     memcpy(s->s2, sums.s2, sizeof s->s2);
-    td_seen_note(s, &seen, size == 2 && how == MASKED ? TD_F32 : dtype);
+    td_seen_note(s, &seen, seen_as);
     return true;
 }
 
