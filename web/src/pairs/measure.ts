@@ -31,11 +31,10 @@ export function typesOf(pair: Pair): string {
   return `${a} → ${b}`;
 }
 
-/** The shortest answer to "why": a diagnosis, or where the error comes from, or what went wrong. */
+/** The shortest answer to "why": a diagnosis, or where the error comes from. */
 export function whyOf(pair: Pair): string {
   const likely = pair.diagnosis?.[0];
   if (likely) return likely.kind;
-  if (pair.verdict === "error") return pair.reason;
   if (pair.origin === "inherited") return "inherited";
   if (pair.origin === "born") return "born here";
   return "";

@@ -48,6 +48,16 @@ function useWindow(body: RefObject<HTMLDivElement | null>, count: number, height
   return range;
 }
 
+/** Rows that stay in sight stay the same objects, so that scrolling costs only those that come into it. */
+function useKept(first: number, last: number, render: Props["render"]): ComponentChildren[] {
+  const kept = useRef<{ render: Props["render"] | null; rows: Map<number, ComponentChildren> }>({ render: null, rows: new Map() });
+  const before = kept.current.render === render ? kept.current.rows : new Map<number, ComponentChildren>();
+  const rows = new Map<number, ComponentChildren>();
+  for (let index = first; index < last; index++) rows.set(index, before.get(index) ?? render(index));
+  kept.current = { render, rows };
+  return [...rows.values()];
+}
+
 export function VirtualRows({ count, height, reveal, covered, body, render }: Props) {
   const [first, last] = useWindow(body, count, height);
   const revealed = useRef<number | null>(null);
@@ -61,8 +71,7 @@ export function VirtualRows({ count, height, reveal, covered, body, render }: Pr
     else if (top + height > pane.scrollTop + pane.clientHeight) pane.scrollTop = top - covered - Math.max(0, room - 3 * height);
   }, [reveal, height]);
 
-  const rows = [];
-  for (let index = first; index < Math.min(last, count); index++) rows.push(render(index));
+  const rows = useKept(first, Math.min(last, count), render);
   return (
     <div class="rows" role="rowgroup" ref={body} style={{ height: `${count * height}px` }}>
       {rows}

@@ -84,9 +84,11 @@ interface PairRowProps extends RowProps {
 /** Who paired by name has paired what everybody would; elsewhere the other name is worth its room. */
 const OBVIOUS = new Set(["stage", "exact", "none"]);
 
-function titleOf(row: PairRow): string {
-  const { pair } = row;
-  return row.group !== null && pair.layer !== null ? pair.stage : pair.name;
+/** What the heading has said already is left out. */
+function titleOf({ pair, group }: PairRow): string {
+  if (group === null || pair.layer === null) return pair.name;
+  if (group === String(pair.layer)) return pair.stage;
+  return group === pair.stage ? `layer ${pair.layer}` : pair.name;
 }
 
 function PairName({ row, id, first }: { row: PairRow; id: string; first: boolean }) {
@@ -101,9 +103,25 @@ function PairName({ row, id, first }: { row: PairRow; id: string; first: boolean
   );
 }
 
+function Numbers({ pair, onPair }: { pair: Pair; onPair: () => void }) {
+  const m = pair.metrics, times = timesFloor(pair), why = whyOf(pair);
+  return (
+    <>
+      <ErrorCell pair={pair} what="relative error" />
+      <span class="cell floor number" role="gridcell" title={pair.floor ? `noise floor ${exact(pair.floor)}` : ""}>{times === null ? "" : `${short(times, 2)} ×`}</span>
+      <span class="cell max number" role="gridcell" title={`largest difference ${exact(m?.max_abs)}`}>{short(m?.max_abs)}</span>
+      <span class="cell cosine number" role="gridcell" title={`cosine ${exact(m?.cosine)}`}>{m ? similarity(m.cosine) : ""}</span>
+      <span class="cell why" role="gridcell" title={pair.diagnosis?.[0]?.detail ?? pair.reason}>
+        {isUnmatched(pair)
+          ? <button type="button" class="plain" onClick={onPair} aria-label={`Pair ${placeOf(pair)} by hand`}><LinkIcon /> pair…</button>
+          : <>{why && <span class="cause">{why}</span>}<span class="detail">{pair.diagnosis?.[0]?.detail ?? pair.reason}</span></>}
+      </span>
+    </>
+  );
+}
+
 export function PairRowView({ row, index, top, current, opened, first, id, onGrip, onOpen, onPair }: PairRowProps) {
-  const { pair } = row, m = pair.metrics;
-  const times = timesFloor(pair);
+  const { pair } = row;
   const kind = `row pair ${pair.verdict}${current ? " current" : ""}${opened ? " opened" : ""}`;
   const dimensions = shapeOf(pair);
   return (
@@ -115,15 +133,7 @@ export function PairRowView({ row, index, top, current, opened, first, id, onGri
       <PairName row={row} id={id} first={first} />
       <span class="cell shape mono" role="gridcell" title={`${shape(dimensions)}${pair.layout?.steps.length ? "\n" + pair.layout.steps.join("\n") : ""}`}>{shape(dimensions)}</span>
       <span class="cell types mono" role="gridcell" title={typesOf(pair)}>{typesOf(pair)}</span>
-      <ErrorCell pair={pair} what="relative error" />
-      <span class="cell floor number" role="gridcell" title={pair.floor ? `noise floor ${exact(pair.floor)}` : ""}>{times === null ? "" : `${short(times, 2)} ×`}</span>
-      <span class="cell max number" role="gridcell" title={`largest difference ${exact(m?.max_abs)}`}>{short(m?.max_abs)}</span>
-      <span class="cell cosine number" role="gridcell" title={`cosine ${exact(m?.cosine)}`}>{m ? similarity(m.cosine) : ""}</span>
-      <span class="cell why" role="gridcell" title={pair.diagnosis?.[0]?.detail ?? pair.reason}>
-        {isUnmatched(pair)
-          ? <button type="button" class="plain" onClick={onPair} aria-label={`Pair ${placeOf(pair)} by hand`}><LinkIcon /> pair…</button>
-          : <>{whyOf(pair)}<span class="detail">{pair.diagnosis?.[0]?.detail ?? (pair.verdict === "error" ? "" : pair.reason)}</span></>}
-      </span>
+      {pair.verdict === "error" ? <span class="cell reason" role="gridcell" title={pair.reason}>{pair.reason}</span> : <Numbers pair={pair} onPair={onPair} />}
     </div>
   );
 }
