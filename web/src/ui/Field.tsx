@@ -13,13 +13,17 @@ interface Props {
   onDone: (text: string) => void;
 }
 
-export function Field({ type = "text", value, onDone, ...rest }: Props) {
+export function Field({ type, value, onDone, ...rest }: Props) {
   const [typed, setTyped] = useState<string | null>(null);
-  return (
-    <input {...rest} type={type} value={typed ?? value} onInput={(event) => setTyped(event.currentTarget.value)} onBlur={() => setTyped(null)}
-      onChange={(event) => {
-        onDone(event.currentTarget.value);
-        setTyped(null);
-      }} />
-  );
+  const own = {
+    ...rest,
+    value: typed ?? value,
+    onInput: (event: { currentTarget: HTMLInputElement }) => setTyped(event.currentTarget.value),
+    onBlur: () => setTyped(null),
+    onChange: (event: { currentTarget: HTMLInputElement }) => {
+      onDone(event.currentTarget.value);
+      setTyped(null);
+    },
+  };
+  return type === "number" ? <input {...own} type="number" /> : <input {...own} type="text" />;
 }

@@ -1,6 +1,6 @@
 // Answers for what is looked at now. While one question is on its way the newest next one waits, and those
 // between are never asked: a slider shows values as fast as the server answers, in order, and ends on the right ones.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { message } from "../../state";
 
 export interface Latest<T> {
@@ -16,11 +16,12 @@ type Load<T> = (signal: AbortSignal) => Promise<T>;
 export function useLatest<T>(key: string | null, load: Load<T>): Latest<T> {
   const [answer, setAnswer] = useState<Latest<T>>({ data: null, key: null, error: null });
   const line = useRef<{ abort: AbortController; isBusy: boolean; next: { key: string; load: Load<T> } | null } | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     line.current = { abort: new AbortController(), isBusy: false, next: null };
     return () => line.current?.abort.abort();
   }, []);
-  useEffect(() => {
+  // Not an effect after the next frame: that frame would come on top of every answer.
+  useLayoutEffect(() => {
     const state = line.current;
     if (!state || key === null) return;
     state.next = { key, load };
