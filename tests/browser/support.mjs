@@ -90,7 +90,7 @@ class Bench {
 export async function open() {
   const folder = mkdtempSync(join(tmpdir(), "tdbg-browser-"));
   const server = await serve(folder);
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] });
   return new Bench(folder, server, browser);
 }
 
