@@ -29,28 +29,64 @@ enum {
 
 /* --- The life of a request ------------------------------------------------------------------------------ */
 
+/* What a connection is busy with. The library does not tell the end of every request whose target it told:
+ * headers that it refuses itself end in silence. So the connection remembers. */
+struct busy {
+    struct td_request *request;
+};
+
+static struct busy *busy_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static void let_go(struct td_server *server, struct busy *busy)
+{
+    if (busy->request)
+        atomic_fetch_sub(&server->held, busy->request->intake.held);
+    td_request_free(busy->request);
+    busy->request = NULL;
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **slot,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    (void)connection;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *slot = calloc(1, sizeof(struct busy));
+    } else if (*slot) {
+        let_go(context, *slot);
+        free(*slot);
+        *slot = NULL;
+    }
+}
+
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct td_server *server = context;
+    struct busy *busy = busy_of(connection);
+    if (!busy)
+        return NULL;
+    let_go(server, busy);
     struct td_request *r = td_request_new(target);
     if (r) {
         r->connection = connection;
         r->exchange.server = server;
         r->exchange.desk = server->options.desk;
     }
+    busy->request = r;
     return r;
 }
 
 static void on_end(void *context, struct MHD_Connection *connection, void **slot,
                    enum MHD_RequestTerminationCode code)
 {
-    struct td_server *server = context;
-    struct td_request *r = *slot;
-    (void)connection;
+    struct busy *busy = busy_of(connection);
     (void)code;
-    if (r)
-        atomic_fetch_sub(&server->held, r->intake.held);
-    td_request_free(r);
+    if (busy)
+        let_go(context, busy);
     *slot = NULL;
 }
 
@@ -241,8 +277,8 @@ tdbg_status td_server_start(struct td_server *server, const char *start, struct 
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)MEMORY_STEP,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
+        MHD_OPTION_NOTIFY_COMPLETED, on_end, server, MHD_OPTION_END);
     if (!server->daemon)
         return td_fail(error, TDBG_IO, "cannot start the HTTP server");
     server->listening = -1;
