@@ -6,7 +6,7 @@ import jsonschema
 import numpy as np
 import pytest
 import yaml
-from serving import ROOT
+from built import ROOT
 
 API = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
 METHODS = {"get", "post", "put", "delete"}
