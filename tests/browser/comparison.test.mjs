@@ -176,6 +176,34 @@ test("an input that changes on disk is noticed, and compared again", async () =>
   await bench.quiet(page);
 });
 
+test("one under way shows how far it is, can be stopped, and turns into its result by itself", async () => {
+  const now = await bench.json("GET", `/comparisons/${id}`);
+  const running = (done) => ({ ...now, status: "running", summary: null, first: null, progress: { done, total: 100 } });
+  const event = (comparison) => `event: change\ndata: ${JSON.stringify(comparison)}\n\n`;
+  // A comparison that takes as long as the test wants: only its state is made up.
+  let finish, stopped = false;
+  const page = await bench.page("/");
+  await page.route(`**/comparisons/${id}`, (route) => route.fulfill({ json: running(0) }));
+  await page.route(`**/comparisons/${id}/cancel`, (route) => {
+    stopped = true;
+    return route.fulfill({ json: running(42) });
+  });
+  await page.route(`**/comparisons/${id}/events`, async (route) => {
+    await new Promise((resolve) => (finish = resolve));
+    await route.fulfill({ contentType: "text/event-stream", body: event(running(42)) + event(now) });
+  });
+  await page.goto(`${bench.address}/c/${id}`);
+  await page.getByRole("heading", { name: "Comparing" }).waitFor();
+  await page.getByRole("progressbar").waitFor();
+  await page.getByRole("status").getByText("0 % done").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await eventually(() => stopped, true);
+  await page.getByText("42 % done").waitFor();
+  finish();
+  await page.getByRole("heading", { name: "layer 1, query" }).waitFor();
+  await bench.quiet(page);
+});
+
 test("500 pairs: only what is in sight exists, and the end is a scroll away", async () => {
   const many = (seed) => Object.fromEntries(Array.from({ length: 500 }, (_, n) =>
     [`model.layers.${Math.floor(n / 10)}.block.part_${n % 10}.weight`, { shape: [4, 8], values: noise(32, n + 1).map((x) => x * (n > 250 ? seed : 1)) }]));

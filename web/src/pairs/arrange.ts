@@ -59,9 +59,16 @@ export function textTest(text: string): Test {
   };
 }
 
+// Asked for with every letter that is typed, of every pair.
+const searchable = new WeakMap<Pair, string>();
+
 function namesOf(pair: Pair): string {
-  const names = new Set([pair.name, pair.a?.name, pair.b?.name, pair.diagnosis?.[0]?.kind]);
-  return [...names].filter(Boolean).join("\n");
+  let text = searchable.get(pair);
+  if (text === undefined) {
+    text = [...new Set([pair.name, pair.a?.name, pair.b?.name, pair.diagnosis?.[0]?.kind])].filter(Boolean).join("\n");
+    searchable.set(pair, text);
+  }
+  return text;
 }
 
 export function filtered(pairs: readonly Pair[], filters: ReadonlySet<Filter>, test: Test): Pair[] {

@@ -1,5 +1,5 @@
 // The answer in one card: where the two part first, by how much, what it looks like. Or that they do not.
-import { exact, percent, placeOf, plural, shape, short } from "../../format";
+import { count, exact, percent, placeOf, plural, shape, short } from "../../format";
 import type { DiffResult, Pair } from "../../model";
 import { openFirstDivergence } from "../../pairs/list";
 import { errorOf, isLost, timesFloor } from "../../pairs/measure";
@@ -51,7 +51,6 @@ function Closest({ result }: { result: DiffResult }) {
   const compared = result.pairs.filter((pair) => Number.isFinite(errorOf(pair)));
   if (compared.length === 0) return null;
   const worst = compared.reduce((x, y) => (errorOf(y) > errorOf(x) ? y : x));
-  if (errorOf(worst) === 0) return <p class="facts">Every value of every pair is the same.</p>;
   return <p class="facts">The largest relative error is <b>{short(errorOf(worst))}</b>, at {placeOf(worst)}.</p>;
 }
 
@@ -79,8 +78,9 @@ function Outcome({ result }: { result: DiffResult }) {
     <>
       <p class="eyebrow">No divergence</p>
       <h2>They agree</h2>
-      <p class="facts">{plural(summary.identical, "pair")} identical, {summary.within} within what rounding allows.</p>
-      <Closest result={result} />
+      {summary.within === 0 ? <p class="facts">Every value of {summary.identical === 1 ? "the pair" : `all ${count(summary.identical)} pairs`} is the same.</p>
+        : <p class="facts">{plural(summary.identical, "pair")} identical, {count(summary.within)} within what rounding allows.</p>}
+      {summary.within > 0 && <Closest result={result} />}
     </>
   );
 }
