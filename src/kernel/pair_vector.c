@@ -131,7 +131,7 @@ TD_INLINE void add_column(struct sums *s, int c, enum td_dtype ta, enum td_dtype
 TD_INLINE td_vi64 order_f64(td_vi64 bits)
 {
     td_vi64 negative = bits < 0;
-    return ((INT64_MIN - bits) & negative) | (bits & ~negative);
+    return ((td_vi64)(SIGN - (td_vu64)bits) & negative) | (bits & ~negative);
 }
 
 TD_INLINE void add_ulps_f64(struct sums *s, const uint8_t *a, const uint8_t *b, int64_t rows)
