@@ -7,10 +7,12 @@ import { exampleDumps, noise, open, safetensors } from "./support.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-let bench, id, lonely;
+let bench, id, lonely, explored, first;
 before(async () => {
   bench = await open();
   id = await bench.compare(...exampleDumps(bench));
+  first = (await bench.json("GET", `/comparisons/${id}`)).first.index;
+  explored = await bench.compare(bench.path("dumps", "a"), null);
   const side = (name) => ({ [name + 1]: { shape: [3], values: noise(3, 1) }, [name + 2]: { shape: [3], values: noise(3, 2) } });
   lonely = await bench.compare(safetensors(bench.path("x.safetensors"), side("qux")), safetensors(bench.path("y.safetensors"), side("frob")), { match: "exact" });
 });
@@ -34,6 +36,9 @@ const VIEWS = {
   settings: [() => `/c/${id}`, async (page) => page.getByRole("button", { name: "Settings" }).click()],
   pairing: [() => `/c/${lonely}`, async (page) => page.getByRole("button", { name: "Pair by hand…" }).click()],
   help: [() => `/c/${id}`, async (page) => page.getByRole("button", { name: "Keyboard help" }).click()],
+  ...Object.fromEntries(["1d", "2d", "flat", "heatmap", "spread", "mapping"].map((view) => [`inspector, ${view}`, [
+    () => `/c/${id}/pairs/${first}?view=${view}`, async (page) => page.locator(".stacks, .matrices, .heatmap-host, .graphs figure, .mapped").first().waitFor()]])),
+  explorer: [() => `/c/${explored}`, async (page) => page.locator(".tensor-row").first().waitFor()],
   export: [() => `/c/${id}`, async (page) => page.getByRole("button", { name: "Export" }).click()],
 };
 
@@ -41,7 +46,7 @@ for (const [name, [path, prepare]] of Object.entries(VIEWS))
   for (const [dark, width] of [[false, 1280], [true, 800]])
     test(`${name}, ${dark ? "dark" : "light"}, ${width} wide`, async () => {
       const page = await bench.page(typeof path === "string" ? path : path(), { dark, width, height: 900 });
-      await page.locator("main").waitFor();
+      await page.getByRole("main").waitFor();
       await prepare(page);
       assert.deepEqual(await violations(page), []);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "nothing sticks out sideways");

@@ -66,17 +66,18 @@ function DiffBody({ now, result, pair }: { now: Comparison; result: DiffResult; 
   }, [pair, result]);
   return (
     <div class={pair === null ? "work" : "work split"}>
-      <main class="pane list-pane">
+      {/* What is looked at is the main thing: roles, since another element would lose its place in the list. */}
+      <div class="pane list-pane" role={pair === null ? "main" : "region"} aria-label="Pairs">
         <ChangedInputs comparison={now} />
         <Overview id={now.id} result={result} opened={pair} />
         <Toolbar />
         <PairList opened={pair} />
-      </main>
+      </div>
       {pair !== null && (
-        <aside class="pane inspector-pane" aria-label="Pair">
+        <div class="pane inspector-pane" role="main" aria-label="Pair">
           <nav class="back"><a href={comparisonAddress(now.id)}>← All pairs</a></nav>
           <Inspector key={pair} comparison={now} index={pair} pair={result.pairs[pair] ?? null} tensor={null} />
-        </aside>
+        </div>
       )}
     </div>
   );

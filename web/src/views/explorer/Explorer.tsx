@@ -90,7 +90,7 @@ export function Explorer({ comparison, result, index }: ExplorerProps) {
   const opened = index === null ? null : result.tensors[index] ?? null;
   return (
     <div class={index === null ? "work" : "work split"}>
-      <main class="pane list-pane explorer">
+      <div class="pane list-pane explorer" role={index === null ? "main" : "region"} aria-label="Tensors">
         <ChangedInputs comparison={comparison} />
         <p class="explorer-head"><b>{plural(result.tensors.length, "tensor")}</b> <span class="dim">{result.format}, {bytes(result.bytes)}</span></p>
         <Skipped result={result} />
@@ -106,12 +106,12 @@ export function Explorer({ comparison, result, index }: ExplorerProps) {
         ) : (
           <p class="empty-note">{result.tensors.length === 0 ? "This input holds no tensors." : "No tensor fits the filter."}</p>
         )}
-      </main>
+      </div>
       {index !== null && (
-        <aside class="pane inspector-pane" aria-label="Tensor">
+        <div class="pane inspector-pane" role="main" aria-label="Tensor">
           <nav class="back"><a href={comparisonAddress(comparison.id)}>← All tensors</a></nav>
           <Inspector key={index} comparison={comparison} index={index} pair={null} tensor={opened} />
-        </aside>
+        </div>
       )}
     </div>
   );
