@@ -3,6 +3,7 @@
 
     tools/test-web.py unit BUILD         types, and the logic that needs no browser
     tools/test-web.py browser BUILD [NAME…]   the page in chromium, through BUILD/tdbg; NAME: tests/browser/NAME.test.mjs
+    tools/test-web.py screenshots BUILD       takes the pictures of the README anew (docs/images)
 
 BUILD is a build folder with the page in it. What npm installs goes there, never into the source tree.
 """
@@ -38,7 +39,8 @@ def unit(build, _names):
     return node_test(build / "web.junit.xml", [f"out-test/{name[:-3]}.mjs" for name in tests], cwd=work)
 
 
-def browser(build, names):
+def prepare_browser(build):
+    """The folder in which what drives the browser runs, the files there, and their environment."""
     if not os.access(CHROMIUM, os.X_OK):
         sys.exit(f"test-web.py: no {CHROMIUM}: tools/deps.sh test installs it")
     work, tests = build / "browser", ROOT / "tests" / "browser"
@@ -46,16 +48,30 @@ def browser(build, names):
     files = sorted(tests.glob("*.mjs"))
     for path in files:
         build_web.link(path, work / path.name)
-    chosen = [path.name for path in files if path.name.endswith(".test.mjs") and (not names or path.name.split(".")[0] in names)]
     env = {"TDBG": str(build / "tdbg"), "TDBG_EXAMPLE": str(build / "examples" / "tiny_transformer"), "CHROMIUM": CHROMIUM}
+    return work, [path.name for path in files], env
+
+
+def browser(build, names):
+    work, files, env = prepare_browser(build)
+    chosen = [name for name in files if name.endswith(".test.mjs") and (not names or name.split(".")[0] in names)]
     return node_test(build / "browser.junit.xml", chosen, env, cwd=work)
 
 
+def screenshots(build, _names):
+    work, _, env = prepare_browser(build)
+    images = ROOT / "docs" / "images"
+    images.mkdir(exist_ok=True)
+    return subprocess.run(["node", "--preserve-symlinks", "--preserve-symlinks-main", "screenshots.mjs", images], cwd=work,
+                          env={**os.environ, **env}).returncode
+
+
 def main(args):
-    if len(args) < 2 or args[0] not in ("unit", "browser"):
+    commands = {"unit": unit, "browser": browser, "screenshots": screenshots}
+    if len(args) < 2 or args[0] not in commands:
         sys.exit(__doc__)
     try:
-        return {"unit": unit, "browser": browser}[args[0]](pathlib.Path(args[1]).resolve(), args[2:])
+        return commands[args[0]](pathlib.Path(args[1]).resolve(), args[2:])
     except build_web.NoPackages as error:
         sys.exit(f"test-web.py: npm ci: {error}")
     except subprocess.CalledProcessError as error:
