@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { exampleDumps, noise, open, safetensors } from "./support.mjs";
+import { eventually, exampleDumps, noise, open, safetensors } from "./support.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -61,9 +61,9 @@ test("dark or light is the system's, until somebody chooses; the choice stays", 
   const dark = await background();
   assert.notEqual(light, dark);
   await page.reload();
-  assert.equal(await background(), dark);
+  await eventually(background, dark);
   await page.getByRole("button", { name: "Light or dark" }).click();
   await page.emulateMedia({ colorScheme: "dark" });
-  assert.equal(await background(), dark);
+  await eventually(background, dark);
   await bench.quiet(page);
 });

@@ -40,11 +40,14 @@ export function bytes(n: number): string {
 
 export const percent = (share: number) => `${Math.round(share * 100)} %`;
 
+const ROUNDING = 1e-13;
+
 /** Cosine near 1 says nothing in three digits: what is missing from 1 does. */
 export function similarity(x: Num): string {
   const v = number(x);
   if (!Number.isFinite(v)) return short(x);
   const missing = 1 - v;
+  if (Math.abs(missing) < ROUNDING) return "1";
   return missing > 0 && missing < 1e-3 ? `1 − ${short(missing, 2)}` : short(v, 4);
 }
 

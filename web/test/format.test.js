@@ -11,6 +11,7 @@ test("three digits that matter, whatever the size", () => {
 test("a cosine near one says what is missing", () => {
   assert.equal(similarity(0.9999955), "1 − 4.5e-6");
   assert.equal(similarity(1), "1");
+  assert.equal(similarity(1 - 2.2e-16), "1");
   assert.equal(similarity(0.90453), "0.9045");
 });
 
