@@ -460,3 +460,12 @@ def test_a_damaged_store_is_refused(serve, tmp_path, tdbg):
     (server.data / "tdbg.db").write_bytes(b"no database" * 1000)
     message = tdbg.fails("serve", "--port", 0, "--data", server.data)
     assert message == f"tdbg: {server.data / 'tdbg.db'}: not a file of tdbg's"
+
+
+def test_one_tensor_of_an_upload(server, sides, tmp_path):
+    a = upload(server, pack(sides[0], tmp_path / "all.zip"))
+    names = [tensor["name"] for tensor in result(server, finished(server, a))["tensors"]]
+    comparison = finished(server, {**a, "tensor": names[0]}, {**a, "tensor": names[0]})
+    assert look(server, comparison)["a"]["name"] == f"all.zip:{names[0]}"
+    assert result(server, comparison)["summary"]["identical"] == 1
+    assert begin(server, {"path": str(sides[0]), "tensor": names[0]}).status == 400

@@ -133,6 +133,11 @@ export class Look {
     return [Math.max(this.shape.length - 2, 0), Math.max(this.shape.length - 1, 0)];
   }
 
+  /** A long vector would be a hair line: it is folded into a square. */
+  private defaultFold(): number {
+    return this.shape.length === 1 && this.size > 1024 ? Math.round(Math.sqrt(this.size)) : 0;
+  }
+
   private read(given: URLSearchParams): void {
     this.goTo((given.get("at") ?? "").split(",").map(Number));
     this.setCount(Number(given.get("count") ?? defaultCount));
@@ -141,7 +146,7 @@ export class Look {
     const [down, across] = (given.get("axes") ?? "").split(",").map(Number);
     const isAxis = (axis: number | undefined): axis is number => axis !== undefined && axis in this.shape;
     this.axes.value = isAxis(down) && isAxis(across) && down !== across ? [down, across] : this.defaultAxes();
-    this.fold.value = clip(Math.trunc(Number(given.get("fold"))) || 0, 0, this.size);
+    this.fold.value = clip(Math.trunc(Number(given.get("fold") ?? this.defaultFold())) || 0, 0, this.size);
     this.scale.value = oneOf(given.get("scale"), ["linear", "symlog", "log"], "linear");
     this.reduce.value = oneOf(given.get("reduce"), ["mean", "max"], "mean");
     this.range.value = toRange(given.get("range"));
@@ -161,7 +166,7 @@ export class Look {
       rows: unless(this.rows.value, defaultCount),
       view: unless<string>(this.view.value, "1d"),
       axes: unless(axes, this.defaultAxes().join(",")),
-      fold: unless(this.fold.value, 0),
+      fold: unless(this.fold.value, this.defaultFold()),
       scale: unless<string>(this.scale.value, "linear"),
       reduce: unless<string>(this.reduce.value, "mean"),
       range: range(this.range.value),
