@@ -64,7 +64,7 @@ async function point(page, x, y) {
 }
 
 test("colours are those of the legend for the values that were written", async () => {
-  const page = await heatmap("ramp", "range=-0.5,0.5");
+  const page = await heatmap("ramp", "range=-0.5,0.5&reduce=mean");
   for (const [x, y] of [[60, 60], [120, 90], [200, 150], [300, 100]]) {
     const { at } = await point(page, x, y);
     const value = ramp[at[0] * columns + at[1]];

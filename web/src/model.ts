@@ -55,6 +55,7 @@ export interface Summary {
   only_b: number;
   /** Of an exploration. */
   tensors?: number;
+  bytes?: number;
 }
 
 export interface Comparison {
@@ -166,6 +167,8 @@ export interface DiffResult {
 /** One tensor of `tdbg stats --json`. */
 export interface TensorStats extends TensorInfo {
   path: string;
+  format: string;
+  bytes: number;
   count: number;
   finite: number;
   nan: number;
@@ -181,8 +184,6 @@ export interface TensorStats extends TensorInfo {
 
 export interface ExploreResult {
   version: number;
-  format: string;
-  bytes: number;
   tensors: TensorStats[];
   skipped: Skip[];
 }

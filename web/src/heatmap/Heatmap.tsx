@@ -67,7 +67,7 @@ function Controls({ look, picture }: { look: Look; picture: Picture | null }) {
       </label>
       <label title="What a cell shows that covers many elements">zoomed out
         <select aria-label="zoomed out" value={look.reduce.value} onChange={(event) => (look.reduce.value = event.currentTarget.value as "mean" | "max")}>
-          <option value="mean">mean</option><option value="max">largest</option>
+          <option value="max">largest</option><option value="mean">mean</option>
         </select>
       </label>
       <span class="zoom-buttons">

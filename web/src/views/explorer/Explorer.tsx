@@ -28,6 +28,10 @@ function sourceOf(comparison: Comparison, tensor: TensorStats): Source {
   return upload ? { upload, tensor: tensor.name } : { path: `${path}:${tensor.name}` };
 }
 
+/** "torch, 12.3 MB": in which formats they are stored, and how large they are. */
+const about = (comparison: Comparison, result: ExploreResult) =>
+  [...new Set(result.tensors.map((tensor) => tensor.format)), bytes(comparison.summary?.bytes ?? 0)].join(", ");
+
 /** Keeps the two chosen last: choosing a third lets the first go. */
 const choose = (chosen: readonly number[], index: number, isChosen: boolean) =>
   (isChosen ? [...chosen, index].slice(-2) : chosen.filter((other) => other !== index));
@@ -92,7 +96,7 @@ export function Explorer({ comparison, result, index }: ExplorerProps) {
     <div class={index === null ? "work" : "work split"}>
       <div class="pane list-pane explorer" role={index === null ? "main" : "region"} aria-label="Tensors">
         <ChangedInputs comparison={comparison} />
-        <p class="explorer-head"><b>{plural(result.tensors.length, "tensor")}</b> <span class="dim">{result.format}, {bytes(result.bytes)}</span></p>
+        <p class="explorer-head"><b>{plural(result.tensors.length, "tensor")}</b> <span class="dim">{about(comparison, result)}</span></p>
         <Skipped result={result} />
         <div class="explorer-bar">
           <input id={filterId} type="search" placeholder="Filter by name, type, shape" aria-label="Filter tensors" value={text}

@@ -40,7 +40,8 @@ export class Look {
   /** Width of the folded picture; 0 shows axes. */
   readonly fold = signal(0);
   readonly scale = signal<ScaleKind>("linear");
-  readonly reduce = signal<"mean" | "max">("mean");
+  /** The largest: one wrong element among a thousand must show from afar. */
+  readonly reduce = signal<"mean" | "max">("max");
   /** Set by hand; null as the statistics suggest. */
   readonly range = signal<Range | null>(null);
   readonly differenceRange = signal<Range | null>(null);
@@ -148,7 +149,7 @@ export class Look {
     this.axes.value = isAxis(down) && isAxis(across) && down !== across ? [down, across] : this.defaultAxes();
     this.fold.value = clip(Math.trunc(Number(given.get("fold") ?? this.defaultFold())) || 0, 0, this.size);
     this.scale.value = oneOf(given.get("scale"), ["linear", "symlog", "log"], "linear");
-    this.reduce.value = oneOf(given.get("reduce"), ["mean", "max"], "mean");
+    this.reduce.value = oneOf(given.get("reduce"), ["mean", "max"], "max");
     this.range.value = toRange(given.get("range"));
     this.differenceRange.value = toRange(given.get("drange"));
     this.mapA.value = given.get("ma");
@@ -168,7 +169,7 @@ export class Look {
       axes: unless(axes, this.defaultAxes().join(",")),
       fold: unless(this.fold.value, this.defaultFold()),
       scale: unless<string>(this.scale.value, "linear"),
-      reduce: unless<string>(this.reduce.value, "mean"),
+      reduce: unless<string>(this.reduce.value, "max"),
       range: range(this.range.value),
       drange: range(this.differenceRange.value),
       ma: this.mapA.value,
