@@ -4,6 +4,7 @@
     tools/test-web.py unit BUILD         types, and the logic that needs no browser
     tools/test-web.py browser BUILD [NAME…]   the page in chromium, through BUILD/tdbg; NAME: tests/browser/NAME.test.mjs
     tools/test-web.py screenshots BUILD       takes the pictures of the README anew (docs/images)
+    tools/test-web.py timing BUILD            how long a person waits, for bench/bench_page.py
 
 BUILD is a build folder with the page in it. What npm installs goes there, never into the source tree.
 """
@@ -58,16 +59,25 @@ def browser(build, names):
     return node_test(build / "browser.junit.xml", chosen, env, cwd=work)
 
 
-def screenshots(build, _names):
+def drive(build, script, arguments):
+    """Runs a script of tests/browser that is no test."""
     work, _, env = prepare_browser(build)
+    command = ["node", "--preserve-symlinks", "--preserve-symlinks-main", script, *map(str, arguments)]
+    return subprocess.run(command, cwd=work, env={**os.environ, **env}).returncode
+
+
+def screenshots(build, _names):
     images = ROOT / "docs" / "images"
     images.mkdir(exist_ok=True)
-    return subprocess.run(["node", "--preserve-symlinks", "--preserve-symlinks-main", "screenshots.mjs", images], cwd=work,
-                          env={**os.environ, **env}).returncode
+    return drive(build, "screenshots.mjs", [images])
+
+
+def timing(build, _names):
+    return drive(build, "timing.mjs", [])
 
 
 def main(args):
-    commands = {"unit": unit, "browser": browser, "screenshots": screenshots}
+    commands = {"unit": unit, "browser": browser, "screenshots": screenshots, "timing": timing}
     if len(args) < 2 or args[0] not in commands:
         sys.exit(__doc__)
     try:

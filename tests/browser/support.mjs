@@ -114,7 +114,8 @@ export function safetensors(path, tensors) {
   const parts = [];
   let at = 0;
   for (const [name, { shape, values }] of Object.entries(tensors)) {
-    const bytes = Buffer.from(Float32Array.from(values).buffer);
+    const floats = values instanceof Float32Array ? values : Float32Array.from(values);
+    const bytes = Buffer.from(floats.buffer);
     header[name] = { dtype: "F32", shape, data_offsets: [at, at + bytes.length] };
     parts.push(bytes);
     at += bytes.length;

@@ -1,0 +1,88 @@
+// How long a person waits for the page: bench/bench_page.py runs it and reads its lines.
+//
+// Times are taken inside the page, up to the frame that shows what was asked for.
+import { execFileSync } from "node:child_process";
+import { open, safetensors } from "./support.mjs";
+
+const ROUNDS = 9;
+const SIDE = 8192;
+const bench = await open();
+
+const median = (list) => [...list].sort((x, y) => x - y)[list.length >> 1];
+const report = (what, list, bar) =>
+  console.log([what, median(list).toFixed(1), bar, `ms, median of ${list.length}; ${list.map((ms) => ms.toFixed(0)).join(" ")}`].join("\t"));
+
+/** From the start of the navigation to the frame in which the list has rows. */
+async function firstPaint(path) {
+  const page = await bench.page("/assets/icon.svg"); // a page of the same server, to have one
+  await page.addInitScript(() => {
+    const look = () => {
+      if (document.querySelector(".pair-list .row")) requestAnimationFrame(() => { window.shown = performance.now(); });
+      else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  });
+  await page.goto(bench.address + path);
+  const shown = await (await page.waitForFunction(() => window.shown)).jsonValue();
+  await page.context().close();
+  return shown;
+}
+
+/** From moving a slider to the frame with the values of that place. */
+const moveSlider = (page, to) => page.evaluate((index) => new Promise((done) => {
+  const slider = document.querySelector("input[type=range]");
+  const text = () => [...document.querySelectorAll("[data-side=A]")].map((cell) => cell.textContent).join();
+  const before = text();
+  const begin = performance.now();
+  slider.value = String(index);
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+  const look = () => {
+    if (text() !== before) done(performance.now() - begin);
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}), to);
+
+execFileSync(process.env.TDBG_EXAMPLE, ["--layers", "24", bench.path("dumps")], { stdio: "ignore" });
+const small = await bench.compare(bench.path("dumps", "a"), bench.path("dumps", "b"));
+await firstPaint(`/c/${small}`);
+const paints = [];
+for (let i = 0; i < ROUNDS; i++) paints.push(await firstPaint(`/c/${small}`));
+report("first useful paint of 312 pairs", paints, "<=300");
+
+const { first } = await bench.json("GET", `/comparisons/${small}`);
+const inspector = await bench.page(`/c/${small}/pairs/${first.index}`);
+await inspector.locator("[data-side=A]").first().waitFor();
+const moves = [];
+for (let i = 1; i <= ROUNDS; i++) moves.push(await moveSlider(inspector, i % 24));
+report("slider to new values", moves, "<=30");
+await inspector.context().close();
+
+/** Two matrices that differ in a few rows. */
+function matrices() {
+  const values = new Float32Array(SIDE * SIDE);
+  for (let i = 0, state = 1; i < values.length; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    values[i] = state / 2147483648;
+  }
+  const a = safetensors(bench.path("big", "a.safetensors"), { weight: { shape: [SIDE, SIDE], values } });
+  for (let row = 0; row < SIDE; row += 97) for (let column = 0; column < SIDE; column++) values[row * SIDE + column] += 1e-3;
+  return [a, safetensors(bench.path("big", "b.safetensors"), { weight: { shape: [SIDE, SIDE], values } })];
+}
+
+const big = await bench.compare(...matrices());
+const picture = await bench.page(`/c/${big}/pairs/0?view=heatmap`, { width: 1600, height: 1000 });
+await picture.waitForLoadState("networkidle");
+const host = await picture.locator(".heatmap-host").boundingBox();
+await picture.mouse.move(host.x + 200, host.y + 150);
+for (let i = 0; i < 40; i++) {
+  await picture.mouse.wheel(0, -60);
+  await picture.waitForTimeout(60);
+}
+await picture.waitForLoadState("networkidle");
+const tiles = await picture.evaluate(() => performance.getEntriesByType("resource").filter((entry) => entry.name.includes("/tile?"))
+  .map((entry) => ({ level: Number(new URL(entry.name).searchParams.get("level")), ms: entry.responseEnd - entry.requestStart })));
+const top = Math.max(...tiles.map((tile) => tile.level));
+report("tile of 8192 x 8192, first look at all of it", tiles.filter((tile) => tile.level === top).map((tile) => tile.ms), "<=50");
+report("tile of 8192 x 8192, while zooming in", tiles.filter((tile) => tile.level < top).map((tile) => tile.ms), "<=50");
+await bench.close();
