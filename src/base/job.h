@@ -2,6 +2,8 @@
  *
  * The worker adds to `done` and looks at `cancelled` every so often; whoever watches (a terminal, a server)
  * reads. A NULL job is legal everywhere: nobody watches.
+ *
+ * A job may know of work that is done already: a server unpacks what it is sent while it arrives.
  */
 #ifndef TD_BASE_JOB_H
 #define TD_BASE_JOB_H
@@ -13,7 +15,12 @@
 struct td_job {
     _Atomic uint64_t done, total; /* bytes; total 0: not known yet */
     atomic_bool cancelled;
+    /* A compressed file somewhere under this folder may have TD_UNPACKED beside it, which is what it unpacks
+     * to; whoever names the folder vouches for that. NULL: there is none. */
+    const char *prepared;
 };
+
+#define TD_UNPACKED ".unpacked"
 
 static inline bool td_job_cancelled(struct td_job *job)
 {

@@ -55,11 +55,24 @@ static const char *name_within(struct td_bundle *bundle, const char *name)
     return td_arena_strdup(&bundle->arena, name);
 }
 
+/* Whether somebody has unpacked it already; also not, when that cannot be used: unpacking says why. */
+static bool find_unpacked(struct td_unpacked *out, struct td_bundle *bundle, const struct td_source *source,
+                          const struct td_job *job)
+{
+    const char *path = source->bundle->plain;
+    if (!job || !job->prepared || !path || strncmp(path, job->prepared, strlen(job->prepared)) != 0)
+        return false;
+    const char *beside = td_path_beside(&bundle->arena, path, TD_UNPACKED);
+    *out = (struct td_unpacked){0};
+    return beside && td_spill_adopt(&bundle->spill, beside, &out->data, &out->size, NULL) == TDBG_OK;
+}
+
 static tdbg_status list_packed(struct td_bundle *bundle, const struct td_source *source,
                                enum td_packing packing, struct td_job *job, struct tdbg_error *error)
 {
     struct td_unpacked unpacked;
-    TD_TRY(td_unpack(&unpacked, source->data, source->size, packing, &bundle->spill, job, error));
+    if (!find_unpacked(&unpacked, bundle, source, job))
+        TD_TRY(td_unpack(&unpacked, source->data, source->size, packing, &bundle->spill, job, error));
     if (td_map_shrunk(source->data))
         return td_fail(error, TDBG_IO, "the file shrank while it was read");
     if (td_tar_probe(unpacked.data, unpacked.size))

@@ -40,7 +40,7 @@ const char *td_packing_name(enum td_packing packing)
 tdbg_status td_decoder_open(struct td_decoder **out, enum td_packing packing, const uint8_t *data,
                             size_t size, struct tdbg_error *error)
 {
-    struct td_decoder *decoder = packing == TD_PACKING_GZIP ? td_decoder_gzip(data, size)
+    struct td_decoder *decoder = packing == TD_PACKING_GZIP ? td_decoder_gzip(data, size, NULL)
                                  : packing == TD_PACKING_XZ ? td_decoder_xz(data, size)
                                                             : td_decoder_libarchive(packing, data, size);
     if (!decoder)

@@ -32,8 +32,14 @@ TD_CHECK tdbg_status td_decoder_open(struct td_decoder **out, enum td_packing pa
                                      size_t size, struct tdbg_error *error);
 void td_decoder_close(struct td_decoder **decoder);
 
-/* One file each: gzip.c, xz.c, libarchive.c. */
-struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size);
+/* Compressed bytes that still come, at a place where all of them will fit. `wait` comes back with how many
+ * there are: more than `known`, unless these are all. */
+struct td_arrival {
+    size_t (*wait)(struct td_arrival *arrival, size_t known);
+};
+
+/* One file each: gzip.c, xz.c, libarchive.c. `arrival` NULL: all bytes are there. */
+struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size, struct td_arrival *arrival);
 struct td_decoder *td_decoder_xz(const uint8_t *data, size_t size);
 struct td_decoder *td_decoder_libarchive(enum td_packing packing, const uint8_t *data, size_t size);
 

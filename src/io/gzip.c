@@ -14,6 +14,7 @@ struct gzip {
     struct td_decoder base;
     const uint8_t *data;
     size_t size;
+    struct td_arrival *arrival; /* NULL: no more will come */
     struct inflate_state state;
 };
 
@@ -21,6 +22,24 @@ struct gzip {
 static uint32_t step_of(uint64_t left)
 {
     return left < (UINT32_C(1) << 30) ? (uint32_t)left : UINT32_C(1) << 30;
+}
+
+/* Waits for more input; false: this is all. */
+static bool grow(struct gzip *gzip)
+{
+    size_t known = gzip->size;
+    if (gzip->arrival)
+        gzip->size = gzip->arrival->wait(gzip->arrival, known);
+    return gzip->size > known;
+}
+
+/* Whether another member follows, or the end. */
+static bool has_member(struct gzip *gzip)
+{
+    enum { MAGIC = 3 };
+    while (gzip->size - gzip->base.consumed < MAGIC && grow(gzip))
+        ;
+    return td_packing_of(gzip->state.next_in, gzip->size - gzip->base.consumed) == TD_PACKING_GZIP;
 }
 
 static void start_member(struct gzip *gzip)
@@ -48,11 +67,11 @@ static tdbg_status gzip_read(struct td_decoder *decoder, uint8_t *out, size_t ro
                                   ? "the checksum is wrong: the content is damaged"
                                   : "the stream is damaged");
         if (state->block_state == ISAL_BLOCK_FINISH) {
-            if (td_packing_of(state->next_in, gzip->size - decoder->consumed) != TD_PACKING_GZIP)
-                decoder->ended = true;
-            else
+            if (has_member(gzip))
                 start_member(gzip);
-        } else if (state->next_in == before && state->next_out == out_before) {
+            else
+                decoder->ended = true;
+        } else if (state->next_in == before && state->next_out == out_before && !grow(gzip)) {
             decoder->ended = decoder->cut = true; /* wants more than there is */
         }
     }
@@ -65,7 +84,7 @@ static void gzip_free(struct td_decoder *decoder)
     free(decoder);
 }
 
-struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size)
+struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size, struct td_arrival *arrival)
 {
     struct gzip *gzip = malloc(sizeof *gzip);
     if (!gzip)
@@ -73,6 +92,7 @@ struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size)
     gzip->base = (struct td_decoder){.read = gzip_read, .free = gzip_free};
     gzip->data = data;
     gzip->size = size;
+    gzip->arrival = arrival;
     isal_inflate_init(&gzip->state);
     start_member(gzip);
     gzip->state.next_in = (uint8_t *)(uintptr_t)data;

@@ -212,26 +212,52 @@ tdbg_status td_spill_stream_pad(struct td_spill_stream *stream, uint64_t size, s
     return TDBG_OK;
 }
 
+/* Keeps a mapping for the life of the spill; the bytes are charged already. False: no memory. */
+static bool keep(struct td_spill *spill, const struct td_map *map)
+{
+    struct td_spill_segment *segment = calloc(1, sizeof *segment);
+    if (!segment)
+        return false;
+    segment->map = *map;
+    segment->used = map->size; /* full: nothing is carved from it */
+    segment->next = spill->segments;
+    spill->segments = segment;
+    spill->total += map->size;
+    return true;
+}
+
+tdbg_status td_spill_adopt(struct td_spill *spill, const char *path, const uint8_t **data, size_t *size,
+                           struct tdbg_error *error)
+{
+    struct td_map map;
+    TD_TRY(td_map_open(&map, path, error));
+    tdbg_status status = charge(spill->budget, map.size, error);
+    if (status == TDBG_OK && !keep(spill, &map)) {
+        refund(spill->budget, map.size);
+        status = td_fail_nomem(error);
+    }
+    if (status != TDBG_OK) {
+        td_map_close(&map);
+        return status;
+    }
+    *data = map.data;
+    *size = map.size;
+    return TDBG_OK;
+}
+
 tdbg_status td_spill_stream_map(struct td_spill_stream *stream, const uint8_t **data, size_t *size,
                                 struct tdbg_error *error)
 {
-    struct td_spill *spill = stream->spill;
+    struct td_map map;
     if (ftruncate(stream->fd, (off_t)stream->size) != 0)
         return fail_write(stream->folder, error);
-    struct td_spill_segment *segment = calloc(1, sizeof *segment);
-    if (!segment)
+    TD_TRY(td_map_fd(&map, stream->fd, 0, (size_t)stream->size, error));
+    if (!keep(stream->spill, &map)) {
+        td_map_close(&map);
         return td_fail_nomem(error);
-    tdbg_status status = td_map_fd(&segment->map, stream->fd, 0, (size_t)stream->size, error);
-    if (status != TDBG_OK) {
-        free(segment);
-        return status;
     }
-    segment->used = segment->map.size; /* full: nothing is carved from it */
-    segment->next = spill->segments;
-    spill->segments = segment;
-    spill->total += segment->map.size;
-    *data = segment->map.data;
-    *size = segment->map.size;
+    *data = map.data;
+    *size = map.size;
     close(stream->fd);
     stream->fd = -1;
     return TDBG_OK;

@@ -64,6 +64,10 @@ TD_CHECK tdbg_status td_spill_stream_map(struct td_spill_stream *stream, const u
 /* Throws away what was written, unless it was mapped. */
 void td_spill_stream_close(struct td_spill_stream *stream);
 
+/* Maps a whole file that was unpacked before, for the life of the spill. It counts like any other. */
+TD_CHECK tdbg_status td_spill_adopt(struct td_spill *spill, const char *path, const uint8_t **data,
+                                    size_t *size, struct tdbg_error *error);
+
 /* A file without a name, open for reading and writing, and in which folder it is. */
 TD_CHECK tdbg_status td_spill_nameless(int *out, char *folder, size_t room, struct tdbg_error *error);
 

@@ -3,8 +3,10 @@
  * mislead us. The SHA-256 is taken while the bytes pass. */
 #include "serve/uploads.h"
 
+#include "base/job.h"
 #include "base/utf8.h"
 #include "serve/guard.h"
+#include "serve/unpacking.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -24,22 +26,34 @@
 
 enum { MAX_NAME = 200 };
 
+/* What gathers before the disk is told to begin. */
+enum { WRITE_STEP = 8 << 20 };
+
+/* A gzip smaller than this is unpacked in no time when it is opened. */
+enum { WORTH_UNPACKING = 1 << 20 };
+
+/* So many are unpacked at a time. Each may take this part of what uploads may. */
+enum { MOST_UNPACKING = 8, UNPACKED_SHARE = 2 * MOST_UNPACKING };
+
 struct td_uploads {
     char *path;
     int folder, lock_file;
     struct td_store *store;
     uint64_t most_each, most_all;
     pthread_mutex_t lock;
-    uint64_t used; /* bytes of all uploads, those that still come too */
+    uint64_t used;     /* bytes of all uploads, those that still come too */
+    uint64_t unpacked; /* bytes of what was unpacked; like other spilled bytes, no part of that budget */
+    unsigned unpacking;
 };
 
 struct td_upload {
     struct td_uploads *uploads;
     char id[TD_UPLOAD_ID_LENGTH + 1];
     char name[MAX_NAME + 1], part[MAX_NAME + sizeof ".part"];
-    int folder, file; /* -1: not there */
-    uint64_t bytes;
+    int folder, file;      /* -1: not there */
+    uint64_t bytes, begun; /* begun: what the disk was told to write */
     struct sha256_ctx hash;
+    struct td_unpacking *unpacking; /* NULL: it is not */
 };
 
 /* --- Sweeping ------------------------------------------------------------------------------------------- */
@@ -130,7 +144,14 @@ static void remove_folder(int parent, const char *id)
     unlinkat(parent, id, AT_REMOVEDIR);
 }
 
-/* Removes the folders that nobody knows. */
+static void remove_unpacked(int parent, const char *id)
+{
+    char path[TD_UPLOAD_ID_LENGTH + sizeof "/" TD_UNPACKED];
+    snprintf(path, sizeof path, "%s/" TD_UNPACKED, id);
+    unlinkat(parent, path, 0);
+}
+
+/* Removes the folders that nobody knows, and from the others what was unpacked. */
 static tdbg_status sweep_folder(struct td_uploads *u, const struct known *known, struct tdbg_error *error)
 {
     int fd = openat(u->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -142,8 +163,8 @@ static tdbg_status sweep_folder(struct td_uploads *u, const struct known *known,
         return status;
     }
     for (struct dirent *entry; (entry = readdir(folder));)
-        if (is_id(entry->d_name) && !find_known(known, entry->d_name))
-            remove_folder(u->folder, entry->d_name);
+        if (is_id(entry->d_name))
+            (find_known(known, entry->d_name) ? remove_unpacked : remove_folder)(u->folder, entry->d_name);
     closedir(folder);
     return TDBG_OK;
 }
@@ -222,6 +243,11 @@ void td_uploads_close(struct td_uploads **uploads)
     *uploads = NULL;
 }
 
+const char *td_uploads_folder(const struct td_uploads *uploads)
+{
+    return uploads->path;
+}
+
 /* Takes `bytes` of the budget. */
 static bool charge(struct td_uploads *u, uint64_t bytes)
 {
@@ -233,10 +259,55 @@ static bool charge(struct td_uploads *u, uint64_t bytes)
     return room;
 }
 
-static void refund(struct td_uploads *u, uint64_t bytes)
+/* --- Unpacking what arrives ----------------------------------------------------------------------------- */
+
+static void begin_unpacking(struct td_upload *upload)
 {
+    struct td_uploads *u = upload->uploads;
+    pthread_mutex_lock(&u->lock);
+    bool turn = u->unpacking < MOST_UNPACKING;
+    u->unpacking += turn;
+    pthread_mutex_unlock(&u->lock);
+    if (!turn)
+        return;
+    upload->unpacking =
+        td_unpacking_start(upload->folder, upload->file, u->most_each, u->most_all / UNPACKED_SHARE);
+    if (!upload->unpacking) {
+        pthread_mutex_lock(&u->lock);
+        u->unpacking--;
+        pthread_mutex_unlock(&u->lock);
+    }
+}
+
+/* What was unpacked is kept when the upload is whole, up to half as much as uploads may take. */
+static void end_unpacking(struct td_upload *upload, bool whole)
+{
+    struct td_uploads *u = upload->uploads;
+    if (!upload->unpacking)
+        return;
+    uint64_t size = td_unpacking_end(&upload->unpacking, whole);
+    pthread_mutex_lock(&u->lock);
+    u->unpacking--;
+    bool room = u->unpacked <= u->most_all / 2 && size <= u->most_all / 2 - u->unpacked;
+    if (room)
+        u->unpacked += size;
+    pthread_mutex_unlock(&u->lock);
+    if (!room)
+        remove_unpacked(u->folder, upload->id);
+}
+
+/* The upload and what it unpacks to go, and no longer count. */
+static void forget(struct td_uploads *u, const char *id, uint64_t bytes)
+{
+    char path[TD_UPLOAD_ID_LENGTH + sizeof "/" TD_UNPACKED];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/" TD_UNPACKED, id);
+    bool unpacked = fstatat(u->folder, path, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    remove_folder(u->folder, id);
     pthread_mutex_lock(&u->lock);
     u->used -= bytes < u->used ? bytes : u->used;
+    if (unpacked)
+        u->unpacked -= (uint64_t)info.st_size < u->unpacked ? (uint64_t)info.st_size : u->unpacked;
     pthread_mutex_unlock(&u->lock);
 }
 
@@ -288,7 +359,7 @@ tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, 
     upload->folder = openat(uploads->folder, upload->id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (upload->folder >= 0)
         upload->file =
-            openat(upload->folder, upload->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+            openat(upload->folder, upload->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (upload->file < 0) {
         status = fail_space(error, "cannot make a file for the upload");
         td_upload_abandon(&upload);
@@ -310,6 +381,7 @@ tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t 
                        "the uploads fill their budget of %" PRIu64 " bytes; remove comparisons that are no "
                        "longer needed",
                        u->most_all);
+    uint64_t before = upload->bytes;
     upload->bytes += size; /* charged, whatever becomes of it */
     sha256_update(&upload->hash, size, bytes);
     for (const char *at = bytes; size > 0;) {
@@ -320,6 +392,15 @@ tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t 
             return fail_space(error, "cannot write the upload");
         at += written;
         size -= (size_t)written;
+    }
+    if (upload->unpacking)
+        td_unpacking_more(upload->unpacking, upload->bytes);
+    else if (before < WORTH_UNPACKING && upload->bytes >= WORTH_UNPACKING)
+        begin_unpacking(upload);
+    if (upload->bytes - upload->begun >= WRITE_STEP) {
+        (void)!sync_file_range(upload->file, (off_t)upload->begun, (off_t)(upload->bytes - upload->begun),
+                               SYNC_FILE_RANGE_WRITE); /* only a hint; settle() waits */
+        upload->begun = upload->bytes;
     }
     return TDBG_OK;
 }
@@ -363,6 +444,7 @@ tdbg_status td_upload_finish(struct td_upload **slot, struct td_uploaded *out, s
                                       .created = (int64_t)time(NULL)};
     struct td_uploaded done = {0};
     tdbg_status status = settle(upload, error);
+    end_unpacking(upload, status == TDBG_OK);
     if (status == TDBG_OK)
         status = describe(&done, u, &row, error);
     if (status == TDBG_OK)
@@ -385,12 +467,12 @@ void td_upload_abandon(struct td_upload **slot)
     struct td_upload *upload = *slot;
     if (!upload)
         return;
+    end_unpacking(upload, false);
     if (upload->file >= 0)
         close(upload->file);
     if (upload->folder >= 0)
         close(upload->folder);
-    remove_folder(upload->uploads->folder, upload->id);
-    refund(upload->uploads, upload->bytes);
+    forget(upload->uploads, upload->id, upload->bytes);
     free(upload);
     *slot = NULL;
 }
@@ -434,10 +516,8 @@ tdbg_status td_uploads_remove(struct td_uploads *uploads, const char *id, struct
     struct td_uploaded found;
     TD_TRY(td_uploads_find(uploads, id, &found, error));
     tdbg_status status = td_store_remove_upload(uploads->store, id, error);
-    if (status == TDBG_OK) {
-        remove_folder(uploads->folder, found.id);
-        refund(uploads, found.bytes);
-    }
+    if (status == TDBG_OK)
+        forget(uploads, found.id, found.bytes);
     td_uploaded_release(&found);
     return status;
 }

@@ -2,11 +2,14 @@
  *
  *     FOLDER/ID/NAME          a finished upload; ID is ours, NAME the client's, cleaned
  *     FOLDER/ID/NAME.part     one that still comes
+ *     FOLDER/ID/.unpacked     what a gzip unpacks to, made while it came (unpacking.h)
  *     FOLDER/lock             held by the one server that uses the folder
  *
- * An upload exists when the store says so, which it does after the file was synced and renamed. What else
- * lies in the folder at start was left by a process that died, and is swept away; so is an upload that after
- * a day no comparison uses.
+ * An upload exists when the store says so, which it does after the file was synced and renamed. Writing to
+ * the disk begins while the upload comes, so that little is left to wait for at its end. What else lies in
+ * the folder at start was left by a process that died, and is swept away; so is an upload that after a day no
+ * comparison uses. What was unpacked is only saved work: it is never synced, goes at the next start, and
+ * takes up to half of what uploads may besides.
  */
 #ifndef TD_SERVE_UPLOADS_H
 #define TD_SERVE_UPLOADS_H
@@ -21,6 +24,9 @@ struct td_upload; /* one that still comes */
 TD_CHECK tdbg_status td_uploads_open(struct td_uploads **out, const char *folder, struct td_store *store,
                                      uint64_t most_each, uint64_t most_all, struct tdbg_error *error);
 void td_uploads_close(struct td_uploads **uploads);
+
+/* Where they are: what a job may be told (prepared, job.h). */
+const char *td_uploads_folder(const struct td_uploads *uploads);
 
 TD_CHECK tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, const char *name,
                                      struct tdbg_error *error);

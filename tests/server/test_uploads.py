@@ -1,16 +1,19 @@
 """Uploads: what arrives is what was sent; limits, names, trouble, and nothing left behind."""
+import gzip
 import hashlib
+import io
 import os
 import random
 import socket
 import sqlite3
 import subprocess
+import tarfile
 import threading
 import time
 
 import numpy as np
 import pytest
-from comparing import finished, look
+from comparing import finished, look, rest, started
 from serving import Server
 
 
@@ -243,3 +246,116 @@ def test_folder_outside_the_roots(server, tmp_path, path):
 def test_folder_through_a_link(server, tmp_path):
     os.symlink("/etc", tmp_path / "link")
     assert folder(server, f"{tmp_path}/link").status == 403
+
+
+# --- gzip uploads are unpacked while they arrive ---
+
+
+def packed_tar(folder, values=300_000):
+    """A .tar.gz of more than a megabyte, large enough to be unpacked early."""
+    rng = np.random.default_rng(1)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
+        for name in ("0_query.npy", "1_key.npy"):
+            np.save(folder / name, rng.standard_normal(values))
+            archive.add(folder / name, name)
+    return out.getvalue()
+
+
+def unpacked_files(server):
+    return [name for name in files_in(server) if "/.unpack" in name]
+
+
+def test_gzip_is_unpacked_while_it_arrives(serve, tmp_path):
+    data = packed_tar(tmp_path)
+    server = serve()
+    upload = server.upload("a.tar.gz", data)
+    assert unpacked_files(server) == [f"{upload}/.unpacked"]
+    assert (server.data / "uploads" / upload / ".unpacked").read_bytes() == gzip.decompress(data)
+    comparison = finished(server, {"upload": upload}, {"upload": upload})
+    assert look(server, comparison)["summary"]["identical"] == 2
+    first = server.get(f"/api/v1/comparisons/{comparison}/result").json
+    assert first["a"]["path"].endswith("/a.tar.gz")
+    server.stop()
+    server = serve()  # what was unpacked is gone, the upload is not
+    assert files_in(server) == [f"{upload}/a.tar.gz"]
+    again = server.get(f"/api/v1/comparisons/{comparison}/pairs/0/values?flat=0:4")
+    assert again.status == 200
+    assert server.get(f"/api/v1/comparisons/{comparison}/result").json == first
+    assert server.delete(f"/api/v1/comparisons/{comparison}").status == 204
+    assert files_in(server) == []
+
+
+def test_unpacked_bytes_are_what_is_compared(server, tmp_path):
+    """Falsified, they show: the early work is really used."""
+    upload = server.upload("a.tar.gz", packed_tar(tmp_path))
+    path = server.data / "uploads" / upload / ".unpacked"
+    other = bytearray(path.read_bytes())
+    other[4096:8192] = bytes(4096)
+    path.write_bytes(other)
+    (tmp_path / "b.tar.gz").write_bytes(packed_tar(tmp_path))
+    comparison = finished(server, {"upload": upload}, {"path": str(tmp_path / "b.tar.gz")})
+    assert look(server, comparison)["summary"]["identical"] == 1
+
+
+@pytest.mark.parametrize("harm", ["flipped", "cut", "checksum"])
+def test_bad_gzip_says_the_same_as_a_file(server, tmp_path, harm):
+    data = bytearray(packed_tar(tmp_path))
+    if harm == "cut":
+        del data[len(data) // 2:]
+    else:
+        data[len(data) // 2 if harm == "flipped" else -6] ^= 0xff
+    (tmp_path / "a.tar.gz").write_bytes(data)
+    upload = server.upload("a.tar.gz", bytes(data))
+    assert files_in(server) == [f"{upload}/a.tar.gz"]
+    outcomes = []
+    for source in ({"upload": upload}, {"path": str(tmp_path / "a.tar.gz")}):
+        comparison = rest(server, started(server, source))
+        error = comparison["error"] and comparison["error"].replace(f"{tmp_path}/", "")
+        outcomes.append((comparison["status"], error, comparison["summary"]))
+    assert outcomes[0] == outcomes[1]
+    assert (outcomes[0][0] == "done") == (harm == "cut")
+
+
+def test_bomb_is_not_unpacked_early(server):
+    bomb = gzip.compress(bytes(1 << 20)) * 1100  # members of a thousand to one
+    assert len(bomb) > 1 << 20
+    upload = server.upload("bomb.gz", bomb)
+    assert files_in(server) == [f"{upload}/bomb.gz"]
+
+
+def test_several_members_and_what_follows(server, tmp_path):
+    data = packed_tar(tmp_path)
+    plain = gzip.decompress(data)
+    half = len(plain) // 2
+    joined = gzip.compress(plain[:half], 1) + gzip.compress(plain[half:], 1) + b"trailing"
+    upload = server.upload("a.tar.gz", joined)
+    assert (server.data / "uploads" / upload / ".unpacked").read_bytes() == plain
+
+
+def test_unpacked_takes_no_room_from_uploads(serve, tmp_path):
+    data = packed_tar(tmp_path, 100_000)
+    limit = len(data) + 1
+    server = serve("--limit-upload", str(limit))
+    for number in range(20):
+        server.upload(f"{number}.tar.gz", data)
+    sizes = [(server.data / "uploads" / name).stat().st_size for name in unpacked_files(server)]
+    assert sizes and sum(sizes) <= 10 * limit
+
+
+def test_gzip_broken_off(server, tmp_path):
+    data = packed_tar(tmp_path)
+    client = socket.create_connection(("127.0.0.1", server.port))
+    client.sendall(f"POST /api/v1/uploads?name=a.tgz HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: {len(data)}\r\n\r\n"
+                   .encode() + data[:-200_000])
+    for _ in range(200):
+        if unpacked_files(server):
+            break
+        time.sleep(0.02)
+    assert [name.endswith("/.unpacking") for name in unpacked_files(server)] == [True]
+    client.close()
+    for _ in range(2000):
+        if not files_in(server):
+            break
+        time.sleep(0.02)
+    assert list((server.data / "uploads").iterdir()) == [server.data / "uploads" / "lock"]
