@@ -1,6 +1,6 @@
 /* unpack.c: unpacking in a thread of its own, writing in the caller's.
  *
- *     decoder --> ring of buffers --> spill stream
+ *     decoder --> ring of buffers --> sink: the spill, or a file of the caller's
  *     (thread)                        (caller)
  *
  * Decoding is the slow part and keeps one core busy; copying into the page cache would take another fifth of
@@ -95,15 +95,11 @@ static void give_back(struct ring *ring)
     pthread_mutex_unlock(&ring->lock);
 }
 
-static tdbg_status drain(struct ring *ring, struct td_spill_stream *stream, struct td_job *job,
-                         struct tdbg_error *error)
+static tdbg_status drain(struct ring *ring, struct td_sink *sink, struct tdbg_error *error)
 {
     struct slot *slot;
     while ((slot = wait_filled(ring))) {
-        if (td_job_cancelled(job))
-            return td_fail(error, TDBG_CANCELLED, "cancelled");
-        TD_TRY(td_spill_stream_write(stream, slot->data, slot->size, error));
-        td_job_advance(job, slot->consumed);
+        TD_TRY(sink->take(sink, slot->data, slot->size, slot->consumed, error));
         give_back(ring);
     }
     if (ring->status != TDBG_OK && error)
@@ -126,14 +122,13 @@ static int start_thread(pthread_t *thread, struct ring *ring)
     return code;
 }
 
-static tdbg_status run(struct ring *ring, struct td_spill_stream *stream, struct td_job *job,
-                       struct tdbg_error *error)
+static tdbg_status run(struct ring *ring, struct td_sink *sink, struct tdbg_error *error)
 {
     pthread_t thread;
     int code = start_thread(&thread, ring);
     if (code != 0)
         return td_fail(error, TDBG_IO, "cannot start a thread: %s", strerror(code));
-    tdbg_status status = drain(ring, stream, job, error);
+    tdbg_status status = drain(ring, sink, error);
     pthread_mutex_lock(&ring->lock);
     ring->stop = true;
     pthread_cond_signal(&ring->changed);
@@ -170,29 +165,53 @@ static void ring_close(struct ring *ring)
     free(ring);
 }
 
+tdbg_status td_unpack_into(struct td_sink *sink, struct td_decoder *decoder, struct tdbg_error *error)
+{
+    struct ring *ring = NULL;
+    TD_TRY(ring_open(&ring, decoder, error));
+    tdbg_status status = run(ring, sink, error);
+    ring_close(ring);
+    return status;
+}
+
+/* --- into the spill ------------------------------------------------------------------------------------- */
+
+struct spiller {
+    struct td_sink sink; /* first */
+    struct td_spill_stream stream;
+    struct td_job *job;
+};
+
+static tdbg_status spill_piece(struct td_sink *sink, const uint8_t *data, size_t size, uint64_t consumed,
+                               struct tdbg_error *error)
+{
+    struct spiller *spiller = (struct spiller *)sink;
+    if (td_job_cancelled(spiller->job))
+        return td_fail(error, TDBG_CANCELLED, "cancelled");
+    TD_TRY(td_spill_stream_write(&spiller->stream, data, size, error));
+    td_job_advance(spiller->job, consumed);
+    return TDBG_OK;
+}
+
 tdbg_status td_unpack(struct td_unpacked *out, const uint8_t *data, size_t size, enum td_packing packing,
                       struct td_spill *spill, struct td_job *job, struct tdbg_error *error)
 {
     struct td_decoder *decoder = NULL;
-    struct ring *ring = NULL;
-    struct td_spill_stream stream;
+    struct spiller spiller = {.sink.take = spill_piece, .job = job};
     struct td_unpacked result = {0};
-    TD_TRY(td_spill_stream_open(&stream, spill, error));
+    TD_TRY(td_spill_stream_open(&spiller.stream, spill, error));
     tdbg_status status = td_decoder_open(&decoder, packing, data, size, error);
-    if (status == TDBG_OK)
-        status = ring_open(&ring, decoder, error);
     if (status == TDBG_OK) {
         if (job)
             atomic_fetch_add_explicit(&job->total, size, memory_order_relaxed);
-        status = run(ring, &stream, job, error);
+        status = td_unpack_into(&spiller.sink, decoder, error);
     }
     if (status == TDBG_OK) {
         result.cut = decoder->cut;
-        status = td_spill_stream_map(&stream, &result.data, &result.size, error);
+        status = td_spill_stream_map(&spiller.stream, &result.data, &result.size, error);
     }
-    ring_close(ring);
     td_decoder_close(&decoder);
-    td_spill_stream_close(&stream);
+    td_spill_stream_close(&spiller.stream);
     if (status == TDBG_OK)
         *out = result;
     return status;

@@ -4,20 +4,20 @@
 #include "serve/unpacking.h"
 
 #include "base/job.h"
-#include "io/decoder.h"
 #include "io/map.h"
+#include "io/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* PIECE: what is unpacked in one go, and what must have arrived for it. */
+/* What must have arrived for the thread to go on. */
 enum { PIECE = 1 << 18 };
 
 /* Dumps of numbers rarely shrink to less than half. What unpacks to far more is left to the comparison. */
@@ -30,18 +30,18 @@ enum { DISK_SHARE = 16 };
 
 struct td_unpacking {
     struct td_arrival arrival; /* first: what the decoder waits for */
+    struct td_sink sink;
     int folder, out;
     uint64_t most;
     struct td_map map; /* of the file, as long as it may become */
     struct td_decoder *decoder;
-    uint8_t *piece;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t arrived; /* under the lock */
-    bool ended, stop; /* the same */
-    uint64_t size;    /* unpacked; the thread's until it is joined */
-    bool good;        /* the same: all of it */
+    uint64_t arrived;     /* under the lock */
+    bool ended, stop;     /* the same */
+    uint64_t taken, size; /* packed and unpacked; the thread's until it is joined */
+    bool good;            /* the same: all of it */
 };
 
 /* --- the thread ----------------------------------------------------------------------------------------- */
@@ -65,32 +65,57 @@ static bool stopped(struct td_unpacking *u)
     return stop;
 }
 
-static bool append(struct td_unpacking *u, size_t size)
+/* Nothing more will arrive, or nothing more is wanted. */
+static void end_arrival(struct td_unpacking *u, bool stop)
 {
-    for (const uint8_t *at = u->piece; size > 0;) {
-        ssize_t written = write(u->out, at, size);
+    pthread_mutex_lock(&u->lock);
+    u->ended = true;
+    u->stop = u->stop || stop;
+    pthread_cond_signal(&u->changed);
+    pthread_mutex_unlock(&u->lock);
+}
+
+static struct td_unpacking *of_sink(struct td_sink *sink)
+{
+    return (struct td_unpacking *)(void *)((char *)sink - offsetof(struct td_unpacking, sink));
+}
+
+static tdbg_status append(struct td_unpacking *u, const uint8_t *data, size_t size, uint64_t consumed,
+                          struct tdbg_error *error)
+{
+    u->taken += consumed;
+    u->size += size;
+    if (stopped(u))
+        return td_fail(error, TDBG_CANCELLED, "stopped");
+    if (u->size > u->most || u->size > PIECE + MOST_RATIO * u->taken)
+        return td_fail(error, TDBG_LIMIT, "unpacks to too much");
+    while (size > 0) {
+        ssize_t written = write(u->out, data, size);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
-            return false;
-        at += written;
+            return td_fail_errno(error, "cannot write what was unpacked");
+        data += written;
         size -= (size_t)written;
-        u->size += (uint64_t)written;
     }
-    return true;
+    return TDBG_OK;
+}
+
+static tdbg_status take(struct td_sink *sink, const uint8_t *data, size_t size, uint64_t consumed,
+                        struct tdbg_error *error)
+{
+    struct td_unpacking *u = of_sink(sink);
+    tdbg_status status = append(u, data, size, consumed, error);
+    if (status != TDBG_OK)
+        end_arrival(u, true); /* the decoder must not wait for what nobody wants */
+    return status;
 }
 
 static void *unpack(void *context)
 {
     struct td_unpacking *u = context;
-    struct td_decoder *d = u->decoder;
-    bool going = true;
-    while (going && !d->ended) {
-        size_t made;
-        going = !stopped(u) && d->read(d, u->piece, PIECE, &made, NULL) == TDBG_OK && append(u, made) &&
-                u->size <= u->most && u->size <= PIECE + MOST_RATIO * d->consumed;
-    }
-    u->good = going && !d->cut && u->size > 0 && !td_map_shrunk(u->map.data);
+    bool unpacked = td_unpack_into(&u->sink, u->decoder, NULL) == TDBG_OK;
+    u->good = unpacked && !u->decoder->cut && u->size > 0 && !td_map_shrunk(u->map.data);
     if (!u->good)
         (void)!ftruncate(u->out, 0); /* the room is for others, at once */
     return NULL;
@@ -106,7 +131,6 @@ static void discard(struct td_unpacking *u)
         close(u->out);
     pthread_cond_destroy(&u->changed);
     pthread_mutex_destroy(&u->lock);
-    free(u->piece);
     free(u);
 }
 
@@ -131,14 +155,14 @@ struct td_unpacking *td_unpacking_start(int folder, int file, uint64_t most_pack
         return NULL;
     uint64_t most_disk = share_of_disk(folder);
     *u = (struct td_unpacking){.arrival.wait = wait_for_more,
+                               .sink.take = take,
                                .folder = folder,
                                .most = most_unpacked < most_disk ? most_unpacked : most_disk,
-                               .arrived = (uint64_t)info.st_size,
-                               .piece = malloc(PIECE)};
+                               .arrived = (uint64_t)info.st_size};
     pthread_mutex_init(&u->lock, NULL);
     pthread_cond_init(&u->changed, NULL);
     u->out = openat(folder, UNFINISHED, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (u->piece && u->out >= 0 && td_map_fd(&u->map, file, 0, (size_t)most_packed, NULL) == TDBG_OK)
+    if (u->out >= 0 && td_map_fd(&u->map, file, 0, (size_t)most_packed, NULL) == TDBG_OK)
         u->decoder = td_decoder_gzip(u->map.data, (size_t)info.st_size, &u->arrival);
     if (u->decoder && pthread_create(&u->thread, NULL, unpack, u) == 0)
         return u;
@@ -160,11 +184,7 @@ void td_unpacking_more(struct td_unpacking *u, uint64_t size)
 uint64_t td_unpacking_end(struct td_unpacking **slot, bool whole)
 {
     struct td_unpacking *u = *slot;
-    pthread_mutex_lock(&u->lock);
-    u->ended = true;
-    u->stop = !whole;
-    pthread_cond_signal(&u->changed);
-    pthread_mutex_unlock(&u->lock);
+    end_arrival(u, !whole);
     pthread_join(u->thread, NULL);
     bool kept = whole && u->good && renameat(u->folder, UNFINISHED, u->folder, TD_UNPACKED) == 0;
     if (!kept)
