@@ -56,13 +56,24 @@ def install_packages(source, work):
 
 
 def bundle(work):
-    """{asset path: bytes} and the sources they were made of."""
-    meta = work / "meta.json"
-    subprocess.run(["node_modules/.bin/esbuild", "src/main.tsx", "--bundle", "--minify", "--preserve-symlinks",
+    """{asset path: bytes}, the scripts that app.js begins with, and the sources of all. What the page needs only
+    later is in scripts of its own."""
+    meta, out = work / "meta.json", work / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    subprocess.run(["node_modules/.bin/esbuild", "app=src/main.tsx", "--bundle", "--splitting", "--minify", "--preserve-symlinks",
                     "--format=esm", "--target=es2022", "--jsx=automatic", "--jsx-import-source=preact", "--charset=utf8",
-                    "--log-level=warning", "--outfile=out/app.js", f"--metafile={meta.name}"], cwd=work, check=True)
-    inputs = [path for path in json.loads(meta.read_text())["inputs"] if path.startswith("src/")]
-    return {f"/assets/{name}": (work / "out" / name).read_bytes() for name in ("app.js", "app.css")}, inputs
+                    "--log-level=warning", f"--outdir={out.name}", f"--metafile={meta.name}"], cwd=work, check=True)
+    made = json.loads(meta.read_text())
+    inputs = [path for path in made["inputs"] if path.startswith("src/")]
+    first = [pathlib.PurePath(part["path"]).name for part in made["outputs"][f"{out.name}/app.js"]["imports"]
+             if part["kind"] == "import-statement"]
+    return {f"/assets/{path.name}": path.read_bytes() for path in sorted(out.iterdir())}, first, inputs
+
+
+def index(web, first):
+    """The page, which asks for all that it begins with at once."""
+    links = "".join(f'<link rel="modulepreload" href="/assets/{name}">\n' for name in first)
+    return (web / "index.html").read_text().replace("</head>", links + "</head>").encode()
 
 
 def table(assets, header):
@@ -87,10 +98,10 @@ def build(web, work, out, depfile, header, required):
         out.write_text(table({}, header))
         depfile.write_text("")
         return
-    bundled, inputs = bundle(work)
-    files = {"/index.html": "index.html", "/assets/icon.svg": "icon.svg"}
-    out.write_text(table({**{path: (web / name).read_bytes() for path, name in files.items()}, **bundled}, header))
-    sources = [*inputs, *files.values(), "package.json", "package-lock.json", "tsconfig.json"]
+    bundled, first, inputs = bundle(work)
+    page = {"/index.html": index(web, first), "/assets/icon.svg": (web / "icon.svg").read_bytes()}
+    out.write_text(table({**page, **bundled}, header))
+    sources = [*inputs, "index.html", "icon.svg", "package.json", "package-lock.json", "tsconfig.json"]
     depfile.write_text(f"{out}: " + " ".join(str((web / name).resolve()).replace(" ", "\\ ") for name in sources) + "\n")
 
 

@@ -1,7 +1,8 @@
-// Begins: theme, keyboard, address, then the page.
+// Begins: theme, keyboard, address, then the page. What it will show is asked for before it is drawn.
 import { render } from "preact";
 import { startKeys } from "./keys";
-import { startRouter } from "./router";
+import { place, startRouter } from "./router";
+import { open } from "./state";
 import { startTheme } from "./theme";
 import { App } from "./views/App";
 import "./styles/main.css";
@@ -9,4 +10,5 @@ import "./styles/main.css";
 startTheme();
 startKeys();
 startRouter();
+if (place.value.view === "comparison") void open(place.value.id);
 render(<App />, document.getElementById("app")!);

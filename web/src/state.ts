@@ -23,6 +23,7 @@ export const message = (error: unknown) => (error instanceof Error ? error.messa
 
 /** Shows comparison `id`; what was shown before goes. */
 export async function open(id: string): Promise<void> {
+  if (opened === id) return;
   close();
   opened = id;
   try {

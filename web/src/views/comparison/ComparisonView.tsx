@@ -8,7 +8,7 @@ import { arranged, activate, closePair, cursor, moveByRow, moveRow, moveTo, move
 import { comparisonAddress } from "../../router";
 import { close, comparison, diff, explored, open, trouble } from "../../state";
 import { Explorer } from "../explorer/Explorer";
-import { Inspector } from "../inspector/Inspector";
+import { Inspector } from "../inspector";
 import { ErrorChart } from "./ErrorChart";
 import { FirstCard } from "./FirstCard";
 import { ComparisonHeader, TopBar } from "./Header";

@@ -9,7 +9,7 @@ import { comparisonAddress, go, pairAddress, query, setQuery } from "../../route
 import { message } from "../../state";
 import { notify } from "../../ui/Notices";
 import { ChangedInputs } from "../comparison/Standing";
-import { Inspector } from "../inspector/Inspector";
+import { Inspector } from "../inspector";
 import { TensorList } from "./TensorList";
 import { type Column, entriesOf, parseSorting } from "./tensors";
 
