@@ -185,6 +185,7 @@ def test_killed_in_mid_upload(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.native
 def test_killed_in_mid_upload_fifty_times(tmp_path):
     rounds_of_killing(tmp_path, 50)
 
