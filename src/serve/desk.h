@@ -19,7 +19,7 @@
 struct td_desk;
 struct td_store;
 
-/* `uploads` is the data folder (uploads.h): where a source that is an upload lies. */
+/* `uploads` is the data folder (uploads.h): where a source that is an upload lies. NULL: there are none. */
 struct td_uploads;
 TD_CHECK tdbg_status td_desk_open(struct td_desk **out, struct td_store *store, struct td_uploads *uploads,
                                   struct tdbg_error *error);

@@ -168,7 +168,7 @@ tdbg_status td_desk_compare_again(struct td_desk *desk, struct td_entry *e, stru
     struct td_opened *o = td_opened_make(e->id);
     if (!o)
         return td_fail_nomem(error);
-    e->job.prepared = td_uploads_folder(desk->uploads);
+    e->job.prepared = desk->uploads ? td_uploads_folder(desk->uploads) : NULL;
     tdbg_status status = e->part[1].path ? compare(desk, e, o, error)
                                          : td_choice_open(&o->choice, e->part[0].path, &e->job, error);
     if (status == TDBG_OK)
