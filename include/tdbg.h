@@ -109,6 +109,81 @@ TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_read(const tdbg_input *input, si
 TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_stats(const tdbg_input *input, size_t index,
                                                       struct tdbg_stats *out, struct tdbg_error *error);
 
+/* --- Recording a running model ------------------------------------------------------------------------- */
+
+/* An engine tells what it does, and a run becomes a folder that tdbg reads like any other input:
+ *
+ *     tdbg_run *run = NULL;
+ *     if (tdbg_run_open(&run, NULL, NULL) != TDBG_OK)     // NULL: the folder named by TDBG_RUN, if any
+ *         return 2;
+ *     for (int64_t step = 0; step < steps; step++) {
+ *         tdbg_step(run, step);
+ *         tdbg_scope_begin(run, "layers.0");
+ *         …
+ *         tdbg_tensor(run, "layers.0.output", &(struct tdbg_tensor){.data = x, .dtype = "float32", .ndim = 2,
+ *                                                                   .shape = (int64_t[]){tokens, width}});
+ *         tdbg_scope_end(run);
+ *         tdbg_scalar(run, "loss", step, loss);
+ *     }
+ *     tdbg_run_close(&run);
+ *
+ * Every call takes a NULL run and does nothing with it, so an instrumented program costs next to nothing
+ * while nobody records it. Calls may come from any thread; scopes nest within a thread. What is passed in is
+ * copied or reduced before the call returns. A run never fails its program: trouble while recording (a full
+ * disk) ends the recording and is told by tdbg_run_close.
+ */
+typedef struct tdbg_run tdbg_run;
+
+struct tdbg_run_options {
+    /* What is kept of which tensors: rules "PATTERN[@STEPS]=KIND" separated by ";", the first that fits
+     * decides, none: nothing is kept. KIND: full, stats, sketch (statistics and a histogram), slice:EXPR
+     * ("slice:0,:16"), none. STEPS: FIRST:LAST:STRIDE, or every:N. NULL: TDBG_CAPTURE, else "*=full". */
+    const char *capture;
+    const char *program;      /* what runs; NULL: the name of the process */
+    int rank, world;          /* of a distributed run; world 0: found from the launcher's environment */
+    uint64_t staging_bytes;   /* copies on their way to the disk, at most; 0: 256 MiB */
+    bool replace;             /* an earlier run in the folder is removed; else it is an error */
+    bool no_control;          /* no control socket: nobody can stop this run */
+    struct tdbg_error *error; /* what was wrong when tdbg_run_open fails; may be NULL */
+};
+
+/* A tensor in memory. Strides count elements, as do all of tdbg; NULL: row-major without gaps. */
+struct tdbg_tensor {
+    const void *data;
+    const char *dtype; /* a plain one: "float32", "bfloat16", "int64" */
+    int ndim;
+    const int64_t *shape, *strides;
+};
+
+/* `dir` is made if need be; of several ranks each gets a folder rank-N in it. NULL: TDBG_RUN of the
+ * environment; without it *run becomes NULL, and that is no error. */
+TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_run_open(tdbg_run **run, const char *dir,
+                                                   const struct tdbg_run_options *options);
+
+/* Waits until everything is on disk. The first thing that went wrong while recording, if any. */
+TDBG_API tdbg_status tdbg_run_close(tdbg_run **run);
+
+/* Step `n` begins: the one before is over, and is whole on disk soon after. The first is 0 without a call. */
+TDBG_API void tdbg_step(tdbg_run *run, int64_t n);
+
+/* The number of the last step that is whole on disk, and stays so whatever happens to this process; -1 before
+ * the first. */
+TDBG_API int64_t tdbg_run_saved(const tdbg_run *run);
+
+TDBG_API void tdbg_scope_begin(tdbg_run *run, const char *name);
+TDBG_API void tdbg_scope_end(tdbg_run *run);
+
+/* Work done in the innermost open scope of this thread; adds up. */
+TDBG_API void tdbg_cost(tdbg_run *run, double flops, double bytes, double tokens);
+
+TDBG_API void tdbg_tensor(tdbg_run *run, const char *name, const struct tdbg_tensor *tensor);
+TDBG_API void tdbg_scalar(tdbg_run *run, const char *name, int64_t step, double value);
+
+/* Memory, for the report of `tdbg memory`: what is held, by which scope it was asked for. */
+TDBG_API void tdbg_alloc(tdbg_run *run, const void *ptr, uint64_t bytes);
+TDBG_API void tdbg_free(tdbg_run *run, const void *ptr, uint64_t bytes);
+TDBG_API void tdbg_snapshot(tdbg_run *run, const char *name);
+
 #ifdef __cplusplus
 }
 #endif
