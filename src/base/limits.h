@@ -82,4 +82,7 @@
  * of tensors but something like a memory snapshot; its tensors are listed all the same. */
 #define TD_MAX_PYTHON_VALUES (UINT64_C(1) << 17)
 
+/* Scopes of a recorded run, by the way they were reached. A model has thousands. */
+#define TD_MAX_SCOPES (1 << 22)
+
 #endif

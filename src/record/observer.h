@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct td_moment {
-    int64_t step;     /* its number */
+    int64_t step; /* its number */
     uint32_t thread;
     const char *name; /* of the tensor or the scope */
 };

@@ -11,7 +11,6 @@
 
 #include "store/schema.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* "tdbg" in ASCII: tells our files from those of other programs. */
@@ -51,109 +50,24 @@ static const char *const queries[TD_QUERIES] = {
                           " SELECT number, ?2 FROM comparison WHERE id = ?1",
 };
 
-tdbg_status td_store_fail(struct td_store *store, int code, struct tdbg_error *error)
-{
-    switch (code & 0xff) {
-    case SQLITE_NOMEM:
-        return td_fail_nomem(error);
-    case SQLITE_FULL:
-        return td_fail(error, TDBG_IO, "no space left");
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return td_fail(error, TDBG_IO, "in use by another tdbg");
-    case SQLITE_NOTADB:
-        return td_fail(error, TDBG_CORRUPT, "not a file of tdbg's");
-    case SQLITE_CORRUPT:
-        return td_fail(error, TDBG_CORRUPT, "damaged: %s", sqlite3_errmsg(store->db));
-    case SQLITE_CONSTRAINT:
-        return td_fail(error, TDBG_MISMATCH, "contradicts what is stored: %s", sqlite3_errmsg(store->db));
-    case SQLITE_TOOBIG:
-        return td_fail(error, TDBG_LIMIT, "too large to be stored");
-    default:
-        break;
-    }
-    int number = store->db ? sqlite3_system_errno(store->db) : 0;
-    if (number == ENOSPC || number == EDQUOT)
-        return td_fail(error, TDBG_IO, "no space left");
-    errno = number;
-    return number ? td_fail_errno(error, sqlite3_errstr(code & 0xff))
-                  : td_fail(error, TDBG_IO, "%s", sqlite3_errstr(code));
-}
-
 tdbg_status td_statement(struct td_store *store, enum td_query query, sqlite3_stmt **out,
                          struct tdbg_error *error)
 {
-    sqlite3_stmt **kept = &store->statements[query];
-    int code = *kept
-                   ? SQLITE_OK
-                   : sqlite3_prepare_v3(store->db, queries[query], -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
-    if (code != SQLITE_OK)
-        return td_store_fail(store, code, error);
-    *out = *kept;
+    TD_TRY(td_sqlite_prepare(store->db, &store->statements[query], queries[query], error));
+    *out = store->statements[query];
     return TDBG_OK;
-}
-
-void td_statement_end(sqlite3_stmt *statement)
-{
-    sqlite3_reset(statement); /* repeats the error that the step gave */
-    sqlite3_clear_bindings(statement);
-}
-
-tdbg_status td_statement_run(struct td_store *store, sqlite3_stmt *statement, struct tdbg_error *error)
-{
-    int code = sqlite3_step(statement);
-    tdbg_status status = code == SQLITE_DONE ? TDBG_OK : td_store_fail(store, code, error);
-    td_statement_end(statement);
-    return status;
-}
-
-static tdbg_status run_text(struct td_store *store, const char *sql, struct tdbg_error *error)
-{
-    int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? TDBG_OK : td_store_fail(store, code, error);
-}
-
-static tdbg_status ask_number(struct td_store *store, const char *sql, int64_t *out, struct tdbg_error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
-    if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
-        *out = sqlite3_column_int64(statement, 0);
-    tdbg_status status = code == SQLITE_ROW ? TDBG_OK : td_store_fail(store, code, error);
-    sqlite3_finalize(statement);
-    return status;
-}
-
-static tdbg_status create(struct td_store *store, struct tdbg_error *error)
-{
-    char stamp[96];
-    sqlite3_snprintf(sizeof stamp, stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION,
-                     VERSION);
-    TD_TRY(run_text(store, "BEGIN IMMEDIATE", error));
-    tdbg_status status = run_text(store, td_store_schema, error);
-    if (status == TDBG_OK)
-        status = run_text(store, stamp, error);
-    if (status == TDBG_OK)
-        return run_text(store, "COMMIT", error);
-    (void)!run_text(store, "ROLLBACK", NULL);
-    return status;
 }
 
 /* A file of ours, of a version we know, or a new one. */
 static tdbg_status adopt(struct td_store *store, struct tdbg_error *error)
 {
     int64_t application, version, tables;
-    TD_TRY(ask_number(store, "PRAGMA application_id", &application, error));
-    TD_TRY(ask_number(store, "PRAGMA user_version", &version, error));
-    TD_TRY(ask_number(store, "SELECT count(*) FROM sqlite_schema", &tables, error));
+    TD_TRY(td_sqlite_number(store->db, "PRAGMA application_id", &application, error));
+    TD_TRY(td_sqlite_number(store->db, "PRAGMA user_version", &version, error));
+    TD_TRY(td_sqlite_number(store->db, "SELECT count(*) FROM sqlite_schema", &tables, error));
     if (application == 0 && version == 0 && tables == 0)
-        return create(store, error);
-    if (application != APPLICATION)
-        return td_fail(error, TDBG_CORRUPT, "a database of another program");
-    if (version > VERSION)
-        return td_fail(error, TDBG_UNSUPPORTED, "made by a newer tdbg: version %lld, this one knows %d",
-                       (long long)version, VERSION);
-    return TDBG_OK;
+        return td_sqlite_create(store->db, td_store_schema, APPLICATION, VERSION, error);
+    return td_sqlite_recognise(store->db, APPLICATION, VERSION, error);
 }
 
 static tdbg_status open_database(struct td_store *store, const char *path, struct tdbg_error *error)
@@ -162,17 +76,18 @@ static tdbg_status open_database(struct td_store *store, const char *path, struc
         path, &store->db,
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (code != SQLITE_OK)
-        return td_store_fail(store, code, error);
+        return td_sqlite_fail(store->db, code, error);
     sqlite3_busy_timeout(store->db, PATIENCE_MS);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    TD_TRY(run_text(store,
-                    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-                    "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY",
-                    error));
+    TD_TRY(
+        td_sqlite_run(store->db,
+                      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                      "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY",
+                      error));
     TD_TRY(adopt(store, error));
     /* Takes the lock now, where a busy file is a clear refusal to start. */
-    TD_TRY(run_text(store, "BEGIN IMMEDIATE", error));
-    return run_text(store, "COMMIT", error);
+    TD_TRY(td_sqlite_run(store->db, "BEGIN IMMEDIATE", error));
+    return td_sqlite_run(store->db, "COMMIT", error);
 }
 
 tdbg_status td_store_open(struct td_store **out, const char *path, struct tdbg_error *error)

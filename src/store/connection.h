@@ -1,15 +1,15 @@
 /* connection.h: the one SQLite connection behind a store: how it is opened, asked and how it fails.
  *
  * Inside store/ only. A statement is prepared when it is first needed and kept. Whoever uses one holds the
- * lock from td_statement to td_statement_end.
+ * lock from td_statement to td_sqlite_end.
  */
 #ifndef TD_STORE_CONNECTION_H
 #define TD_STORE_CONNECTION_H
 
+#include "store/sqlite.h"
 #include "store/store.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 
 enum td_query {
     TD_QUERY_BEGIN,
@@ -34,16 +34,8 @@ struct td_store {
     sqlite3_stmt *statements[TD_QUERIES];
 };
 
-/* What SQLite just said, as one of ours. */
-TD_CHECK tdbg_status td_store_fail(struct td_store *store, int code, struct tdbg_error *error);
-
 /* Ready to be bound. */
 TD_CHECK tdbg_status td_statement(struct td_store *store, enum td_query query, sqlite3_stmt **out,
                                   struct tdbg_error *error);
-void td_statement_end(sqlite3_stmt *statement);
-
-/* Runs a statement that answers nothing, and ends it. */
-TD_CHECK tdbg_status td_statement_run(struct td_store *store, sqlite3_stmt *statement,
-                                      struct tdbg_error *error);
 
 #endif

@@ -23,10 +23,10 @@ enum td_keep { TD_KEEP_NONE, TD_KEEP_FULL, TD_KEEP_STATS, TD_KEEP_SKETCH, TD_KEE
 enum { TD_SKETCH_BINS = 64 };
 
 struct td_run_facts {
-    int64_t started;    /* seconds since 1970 */
-    int64_t ended_ns;   /* 0: under way, or killed */
+    int64_t started;  /* seconds since 1970 */
+    int64_t ended_ns; /* 0: under way, or killed */
     int64_t pid;
-    int rank, world;    /* 0 of 1 unless distributed */
+    int rank, world; /* 0 of 1 unless distributed */
     char program[256], host[256], capture[1024];
 };
 
@@ -90,11 +90,12 @@ bool td_run_is(const char *dir);
 TD_CHECK tdbg_status td_run_store_open(struct td_run_store **out, const char *dir, struct tdbg_error *error);
 void td_run_store_close(struct td_run_store **store);
 
-TD_CHECK tdbg_status td_run_facts(struct td_run_store *store, struct td_run_facts *out, struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_facts(struct td_run_store *store, struct td_run_facts *out,
+                                  struct tdbg_error *error);
 
-#define TD_RUN_EACH(noun, type)                                                                                  \
-    TD_CHECK tdbg_status td_run_each_##noun(struct td_run_store *store, int64_t after,                           \
-                                            bool (*visit)(void *context, const type *row), void *context,        \
+#define TD_RUN_EACH(noun, type)                                                                           \
+    TD_CHECK tdbg_status td_run_each_##noun(struct td_run_store *store, int64_t after,                    \
+                                            bool (*visit)(void *context, const type *row), void *context, \
                                             struct tdbg_error *error)
 /* after: -1 for all. Snapshots are numbered from 1 in their order. */
 TD_RUN_EACH(step, struct td_run_step);
@@ -115,6 +116,10 @@ TD_CHECK tdbg_status td_run_each_blocks(struct td_run_store *store, int64_t afte
                                                       const struct td_run_block *blocks, size_t count),
                                         void *context, struct tdbg_error *error);
 
+/* Reads between begin and commit see one moment of a run that grows. */
+TD_CHECK tdbg_status td_run_begin(struct td_run_store *store, struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_commit(struct td_run_store *store, struct tdbg_error *error);
+
 /* --- writing, from one thread --------------------------------------------------------------------------- */
 
 /* Makes the index in an existing folder; one that is there already is an error. */
@@ -122,19 +127,25 @@ TD_CHECK tdbg_status td_run_store_create(struct td_run_store **out, const char *
                                          const struct td_run_facts *facts, struct tdbg_error *error);
 
 /* Rows come between begin and commit; a commit makes them visible and safe from the death of the process. */
-TD_CHECK tdbg_status td_run_begin(struct td_run_store *store, struct tdbg_error *error);
-TD_CHECK tdbg_status td_run_commit(struct td_run_store *store, struct tdbg_error *error);
 
-TD_CHECK tdbg_status td_run_add_step(struct td_run_store *store, const struct td_run_step *row, struct tdbg_error *error);
-TD_CHECK tdbg_status td_run_add_scope(struct td_run_store *store, const struct td_run_scope *row, struct tdbg_error *error);
-TD_CHECK tdbg_status td_run_add_tensor(struct td_run_store *store, const struct td_run_tensor *row, struct tdbg_error *error);
-TD_CHECK tdbg_status td_run_add_scalar(struct td_run_store *store, const struct td_run_scalar *row, struct tdbg_error *error);
-TD_CHECK tdbg_status td_run_add_snapshot(struct td_run_store *store, const struct td_run_snapshot *row, struct tdbg_error *error);
-TD_CHECK tdbg_status td_run_add_note(struct td_run_store *store, const struct td_run_note *row, struct tdbg_error *error);
-TD_CHECK tdbg_status td_run_add_spans(struct td_run_store *store, int64_t step, const struct td_run_span *spans,
-                                      size_t count, struct tdbg_error *error);
-TD_CHECK tdbg_status td_run_add_blocks(struct td_run_store *store, int64_t step, const struct td_run_block *blocks,
-                                       size_t count, struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_add_step(struct td_run_store *store, const struct td_run_step *row,
+                                     struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_add_scope(struct td_run_store *store, const struct td_run_scope *row,
+                                      struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_add_tensor(struct td_run_store *store, const struct td_run_tensor *row,
+                                       struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_add_scalar(struct td_run_store *store, const struct td_run_scalar *row,
+                                       struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_add_snapshot(struct td_run_store *store, const struct td_run_snapshot *row,
+                                         struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_add_note(struct td_run_store *store, const struct td_run_note *row,
+                                     struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_add_spans(struct td_run_store *store, int64_t step,
+                                      const struct td_run_span *spans, size_t count,
+                                      struct tdbg_error *error);
+TD_CHECK tdbg_status td_run_add_blocks(struct td_run_store *store, int64_t step,
+                                       const struct td_run_block *blocks, size_t count,
+                                       struct tdbg_error *error);
 TD_CHECK tdbg_status td_run_set_ended(struct td_run_store *store, int64_t ended_ns, struct tdbg_error *error);
 
 #endif

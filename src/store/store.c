@@ -22,7 +22,7 @@ static tdbg_status change(struct td_store *store, enum td_query query, const cha
     bind_text(statement, 1, id);
     if (bytes)
         sqlite3_bind_blob64(statement, 2, bytes, size, SQLITE_STATIC);
-    TD_TRY(td_statement_run(store, statement, error));
+    TD_TRY(td_sqlite_execute(statement, error));
     return sqlite3_changes(store->db) ? TDBG_OK : td_fail(error, TDBG_NOTFOUND, "no such %s", what);
 }
 
@@ -39,8 +39,8 @@ static tdbg_status fetch(struct td_store *store, enum td_query query, const char
         td_buffer_append(out, sqlite3_column_blob(statement, 0), (size_t)sqlite3_column_bytes(statement, 0));
     else
         status = code == SQLITE_DONE ? td_fail(error, TDBG_NOTFOUND, "no such %s", what)
-                                     : td_store_fail(store, code, error);
-    td_statement_end(statement);
+                                     : td_sqlite_fail(store->db, code, error);
+    td_sqlite_end(statement);
     return status == TDBG_OK && out->failed ? td_fail_nomem(error) : status;
 }
 
@@ -53,8 +53,8 @@ static tdbg_status each(struct td_store *store, enum td_query query,
     TD_TRY(td_statement(store, query, &statement, error));
     while ((code = sqlite3_step(statement)) == SQLITE_ROW)
         visit(context, statement);
-    tdbg_status status = code == SQLITE_DONE ? TDBG_OK : td_store_fail(store, code, error);
-    td_statement_end(statement);
+    tdbg_status status = code == SQLITE_DONE ? TDBG_OK : td_sqlite_fail(store->db, code, error);
+    td_sqlite_end(statement);
     return status;
 }
 
@@ -62,7 +62,7 @@ static tdbg_status run(struct td_store *store, enum td_query query, struct tdbg_
 {
     sqlite3_stmt *statement;
     TD_TRY(td_statement(store, query, &statement, error));
-    return td_statement_run(store, statement, error);
+    return td_sqlite_execute(statement, error);
 }
 
 #define LOCKED(store, call)               \
@@ -83,7 +83,7 @@ static tdbg_status add_upload(struct td_store *store, const struct td_upload_row
     bind_text(statement, 3, row->sha256);
     sqlite3_bind_int64(statement, 4, (int64_t)row->bytes);
     sqlite3_bind_int64(statement, 5, row->created);
-    return td_statement_run(store, statement, error);
+    return td_sqlite_execute(statement, error);
 }
 
 tdbg_status td_store_add_upload(struct td_store *store, const struct td_upload_row *row,
@@ -152,7 +152,7 @@ static tdbg_status put_comparison(struct td_store *store, const struct td_compar
     sqlite3_bind_int64(statement, A_COLUMN, row->created);
     bind_source(statement, A_COLUMN, &row->a);
     bind_source(statement, B_COLUMN, &row->b);
-    return td_statement_run(store, statement, error);
+    return td_sqlite_execute(statement, error);
 }
 
 tdbg_status td_store_put_comparison(struct td_store *store, const struct td_comparison_row *row,
