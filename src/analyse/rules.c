@@ -81,9 +81,9 @@ static double share_at_ends(const struct td_run_tensor *t, double low, double hi
     return (double)at_ends / (double)t->stats.finite;
 }
 
-/* The share of values of tanh or sigmoid beyond 31/32 of their bound. A sketch counts them. Without one, with
- * y the value scaled to [-1, 1] and s the share of |y| > a: E[y²] <= s + (1 - s) a², which bounds s from
- * below. A sigmoid is known by its name only, as softmax lies between 0 and 1 too. */
+/* The share of values of tanh or sigmoid at the ends of its range. A sketch counts those in its outer bins.
+ * Without one, with y the value scaled to [-1, 1] and s the share of |y| > a: E[y²] <= s + (1 - s) a², which
+ * bounds s from below. A sigmoid is known by its name only, as softmax lies between 0 and 1 too. */
 static double share_saturated(const struct td_moment *m)
 {
     const struct td_run_tensor *t = m->tensor;
@@ -94,7 +94,7 @@ static double share_saturated(const struct td_moment *m)
         return says_nothing;
     if (t->bins && s->max - s->min > 0.9 * (1 - low))
         return share_at_ends(t, low, 1, (1 - low) / TD_SKETCH_BINS);
-    double n = (double)s->finite, a = 31.0 / 32, scale = 2 / (1 - low);
+    double n = (double)s->finite, a = 0.9, scale = 2 / (1 - low);
     double mean = (s->mean - low) * scale - 1, spread = s->std * scale;
     double square = mean * mean + spread * spread * (n - 1) / n;
     return fmax(0, (square - a * a) / (1 - a * a));

@@ -57,6 +57,17 @@ static bool set_real(double *out, const struct option *o, const char *text, char
     return true;
 }
 
+static bool add(struct option_list *list, const struct option *o, const char *text, char *message,
+                size_t size)
+{
+    if (list->count == OPTION_LIST_MOST) {
+        snprintf(message, size, "--%s may be given %d times", o->name, OPTION_LIST_MOST);
+        return false;
+    }
+    list->items[list->count++] = text;
+    return true;
+}
+
 static bool set(struct match m, const char *text, char *message, size_t size)
 {
     void *at = m.values + m.option->offset;
@@ -71,6 +82,8 @@ static bool set(struct match m, const char *text, char *message, size_t size)
         return set_count(at, m.option, text, message, size);
     case OPTION_REAL:
         return set_real(at, m.option, text, message, size);
+    case OPTION_LIST:
+        return add(at, m.option, text, message, size);
     }
     return false;
 }

@@ -10,6 +10,14 @@ enum option_kind {
     OPTION_TEXT,  /* const char * */
     OPTION_COUNT, /* int64_t, 0 or more */
     OPTION_REAL,  /* double, 0 or more */
+    OPTION_LIST,  /* struct option_list: may be given again and again */
+};
+
+enum { OPTION_LIST_MOST = 64 };
+
+struct option_list {
+    const char *items[OPTION_LIST_MOST];
+    int count;
 };
 
 /* One row of a command's table; a row without a name ends it. `offset` is the place in the command's struct
