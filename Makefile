@@ -30,7 +30,7 @@ check:
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
 	@ninja -C $(BUILD) --quiet
 	@meson test -C $(BUILD) --no-rebuild --print-errorlogs --quiet
-	@TDBG=$(BUILD)/tdbg $(PYTEST) -m 'not slow' tests/cli tests/server
+	@TDBG=$(BUILD)/tdbg $(PYTEST) -m 'not slow' tests/cli tests/server tests/python
 
 test: test-deps all
 	@tools/test.py

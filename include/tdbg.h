@@ -79,6 +79,8 @@ struct tdbg_info {
     int ndim;
     const int64_t *shape; /* ndim entries */
     uint64_t bytes;       /* as stored */
+    const char *value;    /* the plain dtype its elements read as: its own, or "float32" if quantised */
+    size_t value_bytes;   /* of one such element */
 };
 
 /* Over the finite values, in double precision; std divides by n - 1. Complex values count by modulus. */
@@ -106,8 +108,55 @@ TDBG_API void tdbg_input_skip(const tdbg_input *input, size_t index, const char 
 TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_read(const tdbg_input *input, size_t index, uint64_t start,
                                                      uint64_t count, double *out, struct tdbg_error *error);
 
+/* The same in the tensor's own type (`value` of its tdbg_info), bit for bit, for count * value_bytes of room.
+ */
+TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_elements(const tdbg_input *input, size_t index,
+                                                         uint64_t start, uint64_t count, void *out,
+                                                         struct tdbg_error *error);
+
+/* All of them without a copy, where the file holds them that way: row-major, native, uncompressed. Else NULL.
+ * Read-only, of any alignment. A file that is cut short meanwhile reads as zeros; tdbg_input_verify tells. */
+TDBG_API const void *tdbg_input_borrow(const tdbg_input *input, size_t index);
+TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_verify(const tdbg_input *input, size_t index,
+                                                       struct tdbg_error *error);
+
 TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_input_stats(const tdbg_input *input, size_t index,
                                                       struct tdbg_stats *out, struct tdbg_error *error);
+
+/* --- Comparing ----------------------------------------------------------------------------------------- */
+
+/* What `tdbg diff A B` does, as a call: pairs the tensors of two inputs, lines their layouts up, and finds
+ * where they part first and what kind of mistake that looks like.
+ *
+ *     tdbg_diff *diff = NULL;
+ *     if (tdbg_diff_open(&diff, "dumps/reference", "dumps/port", NULL, &error) == TDBG_OK)
+ *         puts(tdbg_diff_words(diff));
+ *     tdbg_diff_close(&diff);
+ *
+ * "They differ" is a result and no error. A and B may name one tensor or a slice: "dumps.zip:3_query[0:16]".
+ */
+typedef struct tdbg_diff tdbg_diff;
+
+/* Zero or NULL: the default. One rule decides: a policy, tolerances, or a reference. */
+struct tdbg_diff_options {
+    const char *match;         /* auto, stage, exact, fuzzy, shape, regex:FROM=>TO, or a chain with commas */
+    double threshold;          /* similarity that fuzzy names need, up to 1 */
+    const char *pairs;         /* a JSON file of pairs by hand */
+    const char *policy;        /* noise (follows types and depth), strict (a tolerance for each type) */
+    const double *rtol, *atol; /* for every element; one alone: the other is 0 */
+    const char *reference;     /* a third, more precise input */
+    const char *layout;        /* B's axes by hand: "b h t d -> t h d" */
+    int64_t top;               /* worst elements of each diverged pair; 0: five, negative: none */
+};
+
+TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_diff_open(tdbg_diff **out, const char *a, const char *b,
+                                                    const struct tdbg_diff_options *options,
+                                                    struct tdbg_error *error);
+TDBG_API void tdbg_diff_close(tdbg_diff **diff);
+
+TDBG_API const char *tdbg_diff_json(const tdbg_diff *diff); /* what `tdbg diff --json` prints */
+TDBG_API const char *
+tdbg_diff_words(const tdbg_diff *diff); /* a line that sums up, a paragraph that explains */
 
 /* --- Recording a running model ------------------------------------------------------------------------- */
 

@@ -126,6 +126,11 @@ def part_clang():
     return total((1, 0), meson_tests(build("build-clang", "clang", "-Dwerror=true", "-Dweb=disabled")))
 
 
+def part_python():
+    """the Python module over the library, with Debian's torch"""
+    return pytest(build("build-gcc", "gcc", "-Dwerror=true"), "tests/python")
+
+
 def part_web():
     """the page: types, and the logic that needs no browser"""
     folder = build("build-gcc", "gcc", "-Dwerror=true")
@@ -213,7 +218,7 @@ def part_conformance():
 
 
 PARTS = {name[len("part_"):]: function for name, function in list(globals().items()) if name.startswith("part_")}
-DEFAULT = ["gcc", "clang", "lint", "web", "browser", "asan", "tsan", "fuzz", "install", "demo"]
+DEFAULT = ["gcc", "clang", "lint", "python", "web", "browser", "asan", "tsan", "fuzz", "install", "demo"]
 
 
 def main(names):

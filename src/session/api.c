@@ -59,6 +59,8 @@ struct tdbg_info tdbg_input_info(const tdbg_input *input, size_t index)
         .ndim = t->shape.ndim,
         .shape = t->shape.size,
         .bytes = t->bytes,
+        .value = td_dtype_name(td_value_dtype(t)),
+        .value_bytes = td_dtype_size(td_value_dtype(t)),
     };
 }
 
@@ -90,15 +92,47 @@ static tdbg_status tensor_at(const tdbg_input *input, size_t index, const struct
     return TDBG_OK;
 }
 
-tdbg_status tdbg_input_read(const tdbg_input *input, size_t index, uint64_t start, uint64_t count,
-                            double *out, struct tdbg_error *error)
+static tdbg_status range_of(const tdbg_input *input, size_t index, uint64_t start, uint64_t count,
+                            const struct td_tensor **out, struct tdbg_error *error)
 {
     const struct td_tensor *tensor = NULL;
     TD_TRY(tensor_at(input, index, &tensor, error));
     if (!td_range_within(start, count, (uint64_t)tensor->count))
         return td_fail(error, TDBG_MISUSE, "elements %" PRIu64 " + %" PRIu64 " of a tensor of %" PRId64,
                        start, count, tensor->count);
+    *out = tensor;
+    return TDBG_OK;
+}
+
+tdbg_status tdbg_input_read(const tdbg_input *input, size_t index, uint64_t start, uint64_t count,
+                            double *out, struct tdbg_error *error)
+{
+    const struct td_tensor *tensor = NULL;
+    TD_TRY(range_of(input, index, start, count, &tensor, error));
     TD_TRY(td_load_f64(tensor, (int64_t)start, (int64_t)count, out, error));
+    return td_input_verify(tensor, error);
+}
+
+tdbg_status tdbg_input_elements(const tdbg_input *input, size_t index, uint64_t start, uint64_t count,
+                                void *out, struct tdbg_error *error)
+{
+    const struct td_tensor *tensor = NULL;
+    TD_TRY(range_of(input, index, start, count, &tensor, error));
+    TD_TRY(td_load(tensor, (int64_t)start, (int64_t)count, out, error));
+    return td_input_verify(tensor, error);
+}
+
+const void *tdbg_input_borrow(const tdbg_input *input, size_t index)
+{
+    if (index >= td_input_count(input->input))
+        return NULL;
+    return td_direct(td_input_tensor(input->input, index));
+}
+
+tdbg_status tdbg_input_verify(const tdbg_input *input, size_t index, struct tdbg_error *error)
+{
+    const struct td_tensor *tensor = NULL;
+    TD_TRY(tensor_at(input, index, &tensor, error));
     return td_input_verify(tensor, error);
 }
 
