@@ -1,0 +1,165 @@
+/* cmd_export.c: `tdbg export KIND …`: what was recorded, in the files of other programs. Each kind is a row
+ * of a table, with the operands it takes. */
+#include "cli/cli.h"
+
+#include "cli/outfile.h"
+#include "report/tensorboard.h"
+#include "store/run_folders.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct kind {
+    const char *name;
+    const char *usage; /* its operands */
+    int operands;
+    int (*run)(struct cli *cli, char **operands);
+};
+
+/* --- TensorBoard ---------------------------------------------------------------------------------------- */
+
+static tdbg_status make_folder(const char *path, struct tdbg_error *error)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return TDBG_OK;
+    return td_fail_errno(error, "cannot create");
+}
+
+static tdbg_status write_events(struct cli *cli, struct td_run_store *store, const char *run,
+                                const char *path, struct td_tensorboard_counts *counts,
+                                struct tdbg_error *error)
+{
+    struct outfile out;
+    struct td_pool *pool = cli_pool(cli);
+    if (!pool)
+        return td_fail_nomem(error);
+    TD_TRY(outfile_open(&out, path, error));
+    tdbg_status status = td_tensorboard_write(store, run, out.file, pool, cli->job, counts, error);
+    if (status == TDBG_OK)
+        return outfile_commit(&out, error);
+    outfile_discard(&out);
+    return status;
+}
+
+/* An event file of `run` in `dir`; `path` gets its path, to be freed. */
+static tdbg_status export_run(struct cli *cli, const char *run, const char *dir, char **path,
+                              struct td_tensorboard_counts *counts, struct tdbg_error *error)
+{
+    struct td_run_store *store = NULL;
+    struct td_run_facts facts;
+    char name[512];
+    TD_TRY(make_folder(dir, error));
+    TD_TRY(td_run_store_open(&store, run, error));
+    tdbg_status status = td_run_facts(store, &facts, error);
+    if (status == TDBG_OK &&
+        asprintf(path, "%s/%s", dir, td_tensorboard_name(&facts, name, sizeof name)) < 0) {
+        *path = NULL;
+        status = td_fail_nomem(error);
+    }
+    if (status == TDBG_OK)
+        status = write_events(cli, store, run, *path, counts, error);
+    td_run_store_close(&store);
+    return status;
+}
+
+static void tell(const struct cli *cli, const char *path, const struct td_tensorboard_counts *c)
+{
+    if (c->lost)
+        fprintf(stderr, "tdbg: %" PRIu64 " tensor%s left out: %s\n", c->lost, c->lost == 1 ? "" : "s",
+                c->why_lost.message);
+    if (cli->quiet)
+        return;
+    printf("%s: %" PRIu64 " scalars, %" PRIu64 " histograms\n", path, c->scalars, c->histograms);
+    if (c->bare)
+        printf("%s%" PRIu64 " tensors have statistics alone; capture kind 'sketch' or 'full' makes histograms"
+               "%s\n",
+               term_style(&cli->out, STYLE_DIM), c->bare, term_style(&cli->out, STYLE_PLAIN));
+}
+
+/* Of several ranks each becomes a run of its own in TensorBoard: a folder with the rank's name. */
+static int tensorboard(struct cli *cli, char **operands)
+{
+    const char *run = operands[0], *dir = operands[1];
+    struct td_run_folders folders = {0};
+    struct tdbg_error error = {0};
+    int status = EXIT_FINE;
+    if (td_run_folders_init(&folders, run, &error) != TDBG_OK)
+        return cli_fail(run, &error);
+    if (folders.count == 0) {
+        td_fail(&error, TDBG_MISUSE, "no recorded run: there is no " TD_RUN_INDEX " in it");
+        status = cli_fail(run, &error);
+    } else if (make_folder(dir, &error) != TDBG_OK) {
+        status = cli_fail(dir, &error);
+    }
+    for (size_t i = 0; status == EXIT_FINE && i < folders.count; i++) {
+        struct td_tensorboard_counts counts = {0};
+        char *into = NULL, *path = NULL;
+        const char *rank = strlen(folders.paths[i]) > strlen(run) ? strrchr(folders.paths[i], '/') : "";
+        if (asprintf(&into, "%s%s", dir, rank) < 0)
+            into = NULL;
+        if (!into || export_run(cli, folders.paths[i], into, &path, &counts, &error) != TDBG_OK)
+            status = into ? cli_fail(path ? path : into, &error) : EXIT_TROUBLE;
+        else
+            tell(cli, path, &counts);
+        free(into);
+        free(path);
+    }
+    td_run_folders_release(&folders);
+    return status;
+}
+
+/* --- The command ---------------------------------------------------------------------------------------- */
+
+static const struct kind kinds[] = {
+    {"tensorboard", "RUN DIR", 2, tensorboard},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const char *kind_name(const void *context, size_t i)
+{
+    (void)context;
+    return i < KINDS ? kinds[i].name : NULL;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct args args;
+    int status;
+    if (!cli_parse(cli, &cmd_export, argc, argv, NULL, &args, &status))
+        return status;
+    if (args.count == 0)
+        return cli_fail_usage(&cmd_export, "no kind given");
+    for (size_t i = 0; i < KINDS; i++) {
+        if (strcmp(kinds[i].name, args.operands[0]) != 0)
+            continue;
+        if (args.count - 1 != kinds[i].operands)
+            return cli_fail_usage(&cmd_export, "%s takes %s", kinds[i].name, kinds[i].usage);
+        return kinds[i].run(cli, args.operands + 1);
+    }
+    const char *near = args_nearest(args.operands[0], kind_name, NULL);
+    return near ? cli_fail_usage(&cmd_export, "no kind '%s'; did you mean '%s'?", args.operands[0], near)
+                : cli_fail_usage(&cmd_export, "no kind '%s'", args.operands[0]);
+}
+
+static const struct option options[] = {{0}};
+
+const struct command cmd_export = {
+    .name = "export",
+    .summary = "Write a recorded run for other programs: TensorBoard.",
+    .usage = "KIND ...",
+    .options = options,
+    .run = run,
+    .help =
+        "Kinds:\n"
+        "  tensorboard RUN DIR    an event file: scalars as recorded, a histogram of each tensor of which a\n"
+        "                         sketch or the values were kept; each rank in a folder of its own. The\n"
+        "                         same run makes the same file name, so exporting again replaces it.\n"
+        "\n"
+        "  tdbg export tensorboard runs/a logs/a && tensorboard --logdir logs\n"
+        "\n"
+        "Single tensors: 'tdbg show PATH:NAME --npy FILE' or '--csv FILE'.\n",
+};
