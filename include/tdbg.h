@@ -212,6 +212,9 @@ TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_run_open(tdbg_run **run, const char *d
 /* Waits until everything is on disk. The first thing that went wrong while recording, if any. */
 TDBG_API tdbg_status tdbg_run_close(tdbg_run **run);
 
+/* What ended the recording early, the program going on; TDBG_OK while all is well. */
+TDBG_API tdbg_status tdbg_run_trouble(const tdbg_run *run, struct tdbg_error *error);
+
 /* Step `n` begins: the one before is over, and is whole on disk soon after. The first is 0 without a call. */
 TDBG_API void tdbg_step(tdbg_run *run, int64_t n);
 

@@ -14,6 +14,7 @@
 #include "base/cursor.h"
 #include "format/json.h"
 #include "format/reader.h"
+#include "format/safetensors.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,6 +45,14 @@ static const struct {
     {"BOOL", TD_BOOL},
     {"C64", TD_C64},
 };
+
+const char *td_safetensors_dtype(enum td_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (dtypes[i].dtype == dtype)
+            return dtypes[i].name;
+    return NULL;
+}
 
 /* One tensor of the header, as far as ordering by offset needs it. Strings and arrays are the JSON tree's. */
 struct entry {

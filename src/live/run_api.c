@@ -1,0 +1,146 @@
+/* run_api.c: tdbg_run_open and tdbg_run_close: where a run is recorded, by which rank, and who may stop it.
+ *
+ * Only files of an earlier run are ever removed from a folder, and only when the program asks for it.
+ */
+#include "live/control.h"
+#include "record/recorder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What launchers call the rank of a process and how many there are. */
+static const struct {
+    const char *rank, *world;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMI_RANK", "PMI_SIZE"},
+    {"RANK", "WORLD_SIZE"},
+    {"SLURM_PROCID", "SLURM_NTASKS"},
+};
+
+static bool read_count(const char *name, int *out)
+{
+    const char *text = getenv(name);
+    char *end;
+    long value = text && *text ? strtol(text, &end, 10) : -1;
+    if (value < 0 || value > 1 << 24 || *end)
+        return false;
+    *out = (int)value;
+    return true;
+}
+
+static void find_rank(const struct tdbg_run_options *options, int *rank, int *world)
+{
+    *rank = options->rank;
+    *world = options->world;
+    if (*world > 0)
+        return;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (read_count(launchers[i].rank, rank) && read_count(launchers[i].world, world) && *rank < *world)
+            return;
+    *rank = 0;
+    *world = 1;
+}
+
+/* With the folders above it. */
+static tdbg_status make_folder(const char *path, struct tdbg_error *error)
+{
+    char part[4096];
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof part)
+        return td_fail(error, TDBG_MISUSE, length ? "path too long" : "an empty path");
+    for (size_t i = 1; i <= length; i++)
+        if (path[i] == '/' || path[i] == 0) {
+            memcpy(part, path, i);
+            part[i] = 0;
+            if (mkdir(part, 0777) != 0 && errno != EEXIST)
+                return td_fail_errno(error, "cannot make the folder");
+        }
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return td_fail_errno(error, "cannot make the folder");
+    return S_ISDIR(st.st_mode) ? TDBG_OK : td_fail(error, TDBG_IO, "not a folder");
+}
+
+static bool is_of_a_run(const char *name)
+{
+    static const char *const patterns[] = {TD_RUN_INDEX, TD_RUN_INDEX "-*", "step-*.safetensors",
+                                           "step-*.safetensors.part", TD_CONTROL_SOCKET};
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        if (fnmatch(patterns[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+static tdbg_status remove_run(const char *path, struct tdbg_error *error)
+{
+    tdbg_status status = TDBG_OK;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return td_fail_errno(error, "cannot look into the folder");
+    for (struct dirent *e; status == TDBG_OK && (e = readdir(dir));)
+        if (is_of_a_run(e->d_name) && unlinkat(dirfd(dir), e->d_name, 0) != 0)
+            status = td_fail_errno(error, "cannot remove the earlier run");
+    closedir(dir);
+    return status;
+}
+
+static tdbg_status open_run(tdbg_run **out, const char *dir, const struct tdbg_run_options *options,
+                            struct tdbg_error *error)
+{
+    char path[4096];
+    tdbg_run *run;
+    int rank, world;
+    find_rank(options, &rank, &world);
+    int length = world > 1 ? snprintf(path, sizeof path, "%s/rank-%d", dir, rank)
+                           : snprintf(path, sizeof path, "%s", dir);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return td_fail(error, TDBG_MISUSE, "path too long");
+    TD_TRY(make_folder(path, error));
+    if (td_run_is(path)) {
+        if (!options->replace)
+            return td_fail(error, TDBG_MISUSE, "holds a run already");
+        TD_TRY(remove_run(path, error));
+    }
+    TD_TRY(td_recorder_open(&run, path, options, rank, world, error));
+    if (!options->no_control) {
+        tdbg_status status = td_control_open(&run->control, run, path, error);
+        if (status != TDBG_OK) {
+            (void)!td_recorder_close(&run, NULL);
+            return status;
+        }
+    }
+    *out = run;
+    return TDBG_OK;
+}
+
+tdbg_status tdbg_run_open(tdbg_run **run, const char *dir, const struct tdbg_run_options *options)
+{
+    static const struct tdbg_run_options defaults = {0};
+    struct tdbg_error *error = options ? options->error : NULL;
+    if (!dir)
+        dir = getenv("TDBG_RUN");
+    if (!dir || !*dir) {
+        *run = NULL;
+        return TDBG_OK;
+    }
+    tdbg_status status = open_run(run, dir, options ? options : &defaults, error);
+    if (status != TDBG_OK)
+        td_error_prefix(error, dir);
+    return status;
+}
+
+tdbg_status tdbg_run_close(tdbg_run **run)
+{
+    if (!*run)
+        return TDBG_OK;
+    td_control_close(&(*run)->control);
+    return td_recorder_close(run, NULL);
+}
