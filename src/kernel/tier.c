@@ -1,20 +1,24 @@
-/* tier.c: see tier.h. Nothing is remembered: asking the CPU and the environment costs nanoseconds, and a
- * choice that is not stored cannot be stale or raced for. */
+/* tier.c: see tier.h. Nothing is remembered: what the compiler's runtime learnt of the CPU and the
+ * environment are read in nanoseconds, and a choice that is not stored cannot be stale or raced for. */
 #include "kernel/tier.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__)
+#if defined(__clang__) && defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #if defined(__x86_64__)
-/* clang's __builtin_cpu_supports does not know the word. */
 static bool has_f16c(void)
 {
-    unsigned a, b, c = 0, d;
+#if defined(__clang__)
+    unsigned a, b, c = 0,
+                   d; /* its builtin does not know the word; a hypervisor takes microseconds to answer */
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+#else
+    return __builtin_cpu_supports("f16c");
+#endif
 }
 #endif
 

@@ -13,7 +13,7 @@
 enum { MAX_JSON = 16 << 20, MAX_JSON_VALUES = 1 << 20, MAX_JSON_ALL = 256 << 20 };
 
 /* Of a form: the text of all fields, and what is looked at in one go. */
-enum { MAX_TEXT = 1 << 20, FORM_BUFFER = 32 << 10 };
+enum { MAX_TEXT = 1 << 20, FORM_BUFFER = 128 << 10 };
 
 /* What is read of a refused body before the connection is cut. */
 static const uint64_t most_wasted = UINT64_C(64) << 20;

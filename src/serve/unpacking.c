@@ -1,24 +1,21 @@
-/* unpacking.c: see unpacking.h. One lock guards how much has arrived; the thread is woken for large pieces
- * only. A stop is an arrival that ends: the decoder sees a cut stream, and what was written is thrown away.
+/* unpacking.c: see unpacking.h. A stop is an arrival that ends: the decoder sees a cut stream, and what was
+ * written is thrown away.
  */
 #include "serve/unpacking.h"
 
 #include "base/job.h"
 #include "io/map.h"
 #include "io/unpack.h"
+#include "serve/arrival.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-/* What must have arrived for the thread to go on. */
-enum { PIECE = 1 << 18 };
 
 /* Dumps of numbers rarely shrink to less than half. What unpacks to far more is left to the comparison. */
 enum { MOST_RATIO = 16 };
@@ -36,10 +33,7 @@ struct td_unpacking {
     struct td_map map; /* of the file, as long as it may become */
     struct td_decoder *decoder;
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t arrived;     /* under the lock */
-    bool ended, stop;     /* the same */
+    struct td_file_arrival file;
     uint64_t taken, size; /* packed and unpacked; the thread's until it is joined */
     bool good;            /* the same: all of it */
 };
@@ -49,30 +43,7 @@ struct td_unpacking {
 static size_t wait_for_more(struct td_arrival *arrival, size_t known)
 {
     struct td_unpacking *u = (struct td_unpacking *)arrival;
-    pthread_mutex_lock(&u->lock);
-    while (!u->ended && u->arrived < known + PIECE)
-        pthread_cond_wait(&u->changed, &u->lock);
-    size_t size = u->stop ? known : (size_t)u->arrived;
-    pthread_mutex_unlock(&u->lock);
-    return size;
-}
-
-static bool stopped(struct td_unpacking *u)
-{
-    pthread_mutex_lock(&u->lock);
-    bool stop = u->stop;
-    pthread_mutex_unlock(&u->lock);
-    return stop;
-}
-
-/* Nothing more will arrive, or nothing more is wanted. */
-static void end_arrival(struct td_unpacking *u, bool stop)
-{
-    pthread_mutex_lock(&u->lock);
-    u->ended = true;
-    u->stop = u->stop || stop;
-    pthread_cond_signal(&u->changed);
-    pthread_mutex_unlock(&u->lock);
+    return (size_t)td_file_arrival_wait(&u->file, known);
 }
 
 static struct td_unpacking *of_sink(struct td_sink *sink)
@@ -85,9 +56,9 @@ static tdbg_status append(struct td_unpacking *u, const uint8_t *data, size_t si
 {
     u->taken += consumed;
     u->size += size;
-    if (stopped(u))
+    if (td_file_arrival_stopped(&u->file))
         return td_fail(error, TDBG_CANCELLED, "stopped");
-    if (u->size > u->most || u->size > PIECE + MOST_RATIO * u->taken)
+    if (u->size > u->most || u->size > TD_ARRIVAL_PIECE + MOST_RATIO * u->taken)
         return td_fail(error, TDBG_LIMIT, "unpacks to too much");
     while (size > 0) {
         ssize_t written = write(u->out, data, size);
@@ -107,7 +78,7 @@ static tdbg_status take(struct td_sink *sink, const uint8_t *data, size_t size, 
     struct td_unpacking *u = of_sink(sink);
     tdbg_status status = append(u, data, size, consumed, error);
     if (status != TDBG_OK)
-        end_arrival(u, true); /* the decoder must not wait for what nobody wants */
+        td_file_arrival_end(&u->file, true); /* the decoder must not wait for what nobody wants */
     return status;
 }
 
@@ -129,8 +100,7 @@ static void discard(struct td_unpacking *u)
     td_map_close(&u->map);
     if (u->out >= 0)
         close(u->out);
-    pthread_cond_destroy(&u->changed);
-    pthread_mutex_destroy(&u->lock);
+    td_file_arrival_release(&u->file);
     free(u);
 }
 
@@ -157,10 +127,8 @@ struct td_unpacking *td_unpacking_start(int folder, int file, uint64_t most_pack
     *u = (struct td_unpacking){.arrival.wait = wait_for_more,
                                .sink.take = take,
                                .folder = folder,
-                               .most = most_unpacked < most_disk ? most_unpacked : most_disk,
-                               .arrived = (uint64_t)info.st_size};
-    pthread_mutex_init(&u->lock, NULL);
-    pthread_cond_init(&u->changed, NULL);
+                               .most = most_unpacked < most_disk ? most_unpacked : most_disk};
+    td_file_arrival_init(&u->file, (uint64_t)info.st_size);
     u->out = openat(folder, UNFINISHED, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (u->out >= 0 && td_map_fd(&u->map, file, 0, (size_t)most_packed, NULL) == TDBG_OK)
         u->decoder = td_decoder_gzip(u->map.data, (size_t)info.st_size, &u->arrival);
@@ -173,18 +141,13 @@ struct td_unpacking *td_unpacking_start(int folder, int file, uint64_t most_pack
 
 void td_unpacking_more(struct td_unpacking *u, uint64_t size)
 {
-    pthread_mutex_lock(&u->lock);
-    bool enough = size / PIECE > u->arrived / PIECE;
-    u->arrived = size;
-    pthread_mutex_unlock(&u->lock);
-    if (enough)
-        pthread_cond_signal(&u->changed);
+    td_file_arrival_more(&u->file, size);
 }
 
 uint64_t td_unpacking_end(struct td_unpacking **slot, bool whole)
 {
     struct td_unpacking *u = *slot;
-    end_arrival(u, !whole);
+    td_file_arrival_end(&u->file, !whole);
     pthread_join(u->thread, NULL);
     bool kept = whole && u->good && renameat(u->folder, UNFINISHED, u->folder, TD_UNPACKED) == 0;
     if (!kept)

@@ -1,6 +1,6 @@
 /* uploads.c: see uploads.h. A name from the network is one component of a path, made harmless before it is
  * used; everything is done relative to the folder's descriptor, so that a folder that is moved away does not
- * mislead us. The SHA-256 is taken while the bytes pass. */
+ * mislead us. A large upload is read while it comes, for its hash and to unpack it. */
 #include "serve/uploads.h"
 
 #include "base/job.h"
@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <nettle/base16.h>
-#include <nettle/sha2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +27,11 @@ enum { MAX_NAME = 200 };
 /* What gathers before the disk is told to begin. */
 enum { WRITE_STEP = 8 << 20 };
 
-/* A gzip smaller than this is unpacked in no time when it is opened. */
-enum { WORTH_UNPACKING = 1 << 20 };
+/* What is smaller than this is hashed and unpacked in no time once it is whole. */
+enum { WORTH_READING = 1 << 20 };
 
-/* So many are unpacked at a time. Each may take this part of what uploads may. */
-enum { MOST_UNPACKING = 8, UNPACKED_SHARE = 2 * MOST_UNPACKING };
+/* So many are read at a time. What one unpacks to may take this part of what uploads may. */
+enum { MOST_READ = 8, UNPACKED_SHARE = 2 * MOST_READ };
 
 struct td_uploads {
     char *path;
@@ -43,17 +41,18 @@ struct td_uploads {
     pthread_mutex_t lock;
     uint64_t used;     /* bytes of all uploads, those that still come too */
     uint64_t unpacked; /* bytes of what was unpacked; like other spilled bytes, no part of that budget */
-    unsigned unpacking;
+    unsigned read;     /* while they come */
 };
 
 struct td_upload {
     struct td_uploads *uploads;
     char id[TD_UPLOAD_ID_LENGTH + 1];
     char name[MAX_NAME + 1], part[MAX_NAME + sizeof ".part"];
-    int folder, file;      /* -1: not there */
-    uint64_t bytes, begun; /* begun: what the disk was told to write */
-    struct sha256_ctx hash;
-    struct td_unpacking *unpacking; /* NULL: it is not */
+    int folder, file;               /* -1: not there */
+    uint64_t bytes, begun;          /* begun: what the disk was told to write */
+    bool read;                      /* counts among those that are read while they come */
+    struct td_hashing *hashing;     /* NULL: it is not */
+    struct td_unpacking *unpacking; /* the same */
 };
 
 /* --- Sweeping ------------------------------------------------------------------------------------------- */
@@ -259,24 +258,37 @@ static bool charge(struct td_uploads *u, uint64_t bytes)
     return room;
 }
 
-/* --- Unpacking what arrives ----------------------------------------------------------------------------- */
+/* --- Reading what arrives ------------------------------------------------------------------------------- */
 
-static void begin_unpacking(struct td_upload *upload)
+static void begin_reading(struct td_upload *upload)
 {
     struct td_uploads *u = upload->uploads;
     pthread_mutex_lock(&u->lock);
-    bool turn = u->unpacking < MOST_UNPACKING;
-    u->unpacking += turn;
+    upload->read = u->read < MOST_READ;
+    u->read += upload->read;
     pthread_mutex_unlock(&u->lock);
-    if (!turn)
+    if (!upload->read)
         return;
+    upload->hashing = td_hashing_start(upload->file, upload->bytes);
     upload->unpacking =
         td_unpacking_start(upload->folder, upload->file, u->most_each, u->most_all / UNPACKED_SHARE);
-    if (!upload->unpacking) {
-        pthread_mutex_lock(&u->lock);
-        u->unpacking--;
-        pthread_mutex_unlock(&u->lock);
-    }
+}
+
+static void go_on_reading(struct td_upload *upload)
+{
+    if (upload->hashing)
+        td_hashing_more(upload->hashing, upload->bytes);
+    if (upload->unpacking)
+        td_unpacking_more(upload->unpacking, upload->bytes);
+}
+
+static void end_reading(struct td_upload *upload)
+{
+    struct td_uploads *u = upload->uploads;
+    pthread_mutex_lock(&u->lock);
+    u->read -= upload->read;
+    pthread_mutex_unlock(&u->lock);
+    upload->read = false;
 }
 
 /* What was unpacked is kept when the upload is whole, up to half as much as uploads may take. */
@@ -287,13 +299,20 @@ static void end_unpacking(struct td_upload *upload, bool whole)
         return;
     uint64_t size = td_unpacking_end(&upload->unpacking, whole);
     pthread_mutex_lock(&u->lock);
-    u->unpacking--;
     bool room = u->unpacked <= u->most_all / 2 && size <= u->most_all / 2 - u->unpacked;
     if (room)
         u->unpacked += size;
     pthread_mutex_unlock(&u->lock);
     if (!room)
         remove_unpacked(u->folder, upload->id);
+}
+
+/* Of an upload that is whole. */
+static tdbg_status take_hash(struct td_upload *upload, char sha256[TD_SHA256_LENGTH + 1],
+                             struct tdbg_error *error)
+{
+    return upload->hashing ? td_hashing_finish(&upload->hashing, sha256, error)
+                           : td_hash_file(upload->file, upload->bytes, sha256, error);
 }
 
 /* The upload and what it unpacks to go, and no longer count. */
@@ -344,7 +363,6 @@ tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, 
         return td_fail_nomem(error);
     upload->uploads = uploads;
     upload->folder = upload->file = -1;
-    sha256_init(&upload->hash);
     clean_name(upload->name, name);
     snprintf(upload->part, sizeof upload->part, "%s.part", upload->name);
     tdbg_status status = TDBG_OK;
@@ -383,7 +401,6 @@ tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t 
                        u->most_all);
     uint64_t before = upload->bytes;
     upload->bytes += size; /* charged, whatever becomes of it */
-    sha256_update(&upload->hash, size, bytes);
     for (const char *at = bytes; size > 0;) {
         ssize_t written = write(upload->file, at, size);
         if (written < 0 && errno == EINTR)
@@ -393,10 +410,10 @@ tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t 
         at += written;
         size -= (size_t)written;
     }
-    if (upload->unpacking)
-        td_unpacking_more(upload->unpacking, upload->bytes);
-    else if (before < WORTH_UNPACKING && upload->bytes >= WORTH_UNPACKING)
-        begin_unpacking(upload);
+    if (before < WORTH_READING && upload->bytes >= WORTH_READING)
+        begin_reading(upload);
+    else
+        go_on_reading(upload);
     if (upload->bytes - upload->begun >= WRITE_STEP) {
         (void)!sync_file_range(upload->file, (off_t)upload->begun, (off_t)(upload->bytes - upload->begun),
                                SYNC_FILE_RANGE_WRITE); /* only a hint; settle() waits */
@@ -433,10 +450,7 @@ tdbg_status td_upload_finish(struct td_upload **slot, struct td_uploaded *out, s
 {
     struct td_upload *upload = *slot;
     struct td_uploads *u = upload->uploads;
-    uint8_t digest[SHA256_DIGEST_SIZE];
     char sha256[TD_SHA256_LENGTH + 1] = "";
-    sha256_digest(&upload->hash, sizeof digest, digest);
-    base16_encode_update(sha256, sizeof digest, digest);
     const struct td_upload_row row = {.id = upload->id,
                                       .name = upload->name,
                                       .sha256 = sha256,
@@ -444,6 +458,8 @@ tdbg_status td_upload_finish(struct td_upload **slot, struct td_uploaded *out, s
                                       .created = (int64_t)time(NULL)};
     struct td_uploaded done = {0};
     tdbg_status status = settle(upload, error);
+    if (status == TDBG_OK)
+        status = take_hash(upload, sha256, error);
     end_unpacking(upload, status == TDBG_OK);
     if (status == TDBG_OK)
         status = describe(&done, u, &row, error);
@@ -454,6 +470,7 @@ tdbg_status td_upload_finish(struct td_upload **slot, struct td_uploaded *out, s
         td_upload_abandon(slot);
         return status;
     }
+    end_reading(upload);
     close(upload->file);
     close(upload->folder);
     free(upload);
@@ -467,7 +484,9 @@ void td_upload_abandon(struct td_upload **slot)
     struct td_upload *upload = *slot;
     if (!upload)
         return;
+    td_hashing_abandon(&upload->hashing);
     end_unpacking(upload, false);
+    end_reading(upload);
     if (upload->file >= 0)
         close(upload->file);
     if (upload->folder >= 0)

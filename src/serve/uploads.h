@@ -15,6 +15,7 @@
 #define TD_SERVE_UPLOADS_H
 
 #include "base/status.h"
+#include "serve/hashing.h"
 
 struct td_uploads;
 struct td_store;
@@ -35,7 +36,7 @@ TD_CHECK tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *
 TD_CHECK tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t size,
                                      struct tdbg_error *error);
 
-enum { TD_UPLOAD_ID_LENGTH = 16, TD_SHA256_LENGTH = 64 }; /* hexadecimal digits */
+enum { TD_UPLOAD_ID_LENGTH = 16 }; /* hexadecimal digits */
 
 /* What a finished upload is; freed as a whole. */
 struct td_uploaded {
