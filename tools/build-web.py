@@ -56,35 +56,43 @@ def install_packages(source, work):
 
 
 def bundle(work):
-    """{asset path: bytes}, the scripts that app.js begins with, and the sources of all. What the page needs only
-    later is in scripts of its own."""
+    """{asset path: bytes}, what the page begins with, and the sources of all. What it needs only later is in scripts of
+    its own. Names tell the content, so that a browser need not ask again."""
     meta, out = work / "meta.json", work / "out"
     shutil.rmtree(out, ignore_errors=True)
     subprocess.run(["node_modules/.bin/esbuild", "app=src/main.tsx", "--bundle", "--splitting", "--minify", "--preserve-symlinks",
                     "--format=esm", "--target=es2022", "--jsx=automatic", "--jsx-import-source=preact", "--charset=utf8",
-                    "--log-level=warning", f"--outdir={out.name}", f"--metafile={meta.name}"], cwd=work, check=True)
+                    "--log-level=warning", "--entry-names=[name]-[hash]", f"--outdir={out.name}", f"--metafile={meta.name}"], cwd=work, check=True)
     made = json.loads(meta.read_text())
     inputs = [path for path in made["inputs"] if path.startswith("src/")]
-    first = [pathlib.PurePath(part["path"]).name for part in made["outputs"][f"{out.name}/app.js"]["imports"]
-             if part["kind"] == "import-statement"]
-    return {f"/assets/{path.name}": path.read_bytes() for path in sorted(out.iterdir())}, first, inputs
+    entry, = (path for path, output in made["outputs"].items() if output.get("entryPoint") == "src/main.tsx")
+    begins = {"app.js": entry, "app.css": made["outputs"][entry]["cssBundle"],
+              "first": [part["path"] for part in made["outputs"][entry]["imports"] if part["kind"] == "import-statement"]}
+    return {f"/assets/{path.name}": path.read_bytes() for path in sorted(out.iterdir())}, begins, inputs
 
 
-def index(web, first):
+def index(web, begins):
     """The page, which asks for all that it begins with at once."""
-    links = "".join(f'<link rel="modulepreload" href="/assets/{name}">\n' for name in first)
-    return (web / "index.html").read_text().replace("</head>", links + "</head>").encode()
+    def address(path):
+        return f"/assets/{pathlib.PurePath(path).name}"
+
+    text = (web / "index.html").read_text()
+    for name in ("app.js", "app.css"):
+        text = text.replace(f"/assets/{name}", address(begins[name]))
+    links = "".join(f'<link rel="modulepreload" href="{address(path)}">\n' for path in begins["first"])
+    return text.replace("</head>", links + "</head>").encode()
 
 
-def table(assets, header):
+def table(assets, header, lasting=()):
     parts = [f"/* Made by tools/build-web.py. */\n#include \"{header}\"\n\n#include <stddef.h>\n"]
     rows = []
     for number, (path, data) in enumerate(assets.items()):
         lines = [",".join(map(str, data[i:i + PER_LINE])) for i in range(0, len(data), PER_LINE)]
         parts.append(f"static const unsigned char bytes_{number}[] = {{\n" + ",\n".join(lines) + "};\n")
         etag = hashlib.sha256(data).hexdigest()[:16]
-        rows.append(f'    {{"{path}", "{TYPES[pathlib.PurePath(path).suffix]}", bytes_{number}, {len(data)}, "\\"{etag}\\""}},')
-    rows.append("    {NULL, NULL, NULL, 0, NULL},")
+        rows.append(f'    {{"{path}", "{TYPES[pathlib.PurePath(path).suffix]}", bytes_{number}, {len(data)}, "\\"{etag}\\"", '
+                    f'{str(path in lasting).lower()}}},')
+    rows.append("    {NULL, NULL, NULL, 0, NULL, false},")
     return "\n".join(parts) + "\nconst struct td_asset td_assets[] = {\n" + "\n".join(rows) + "\n};\n"
 
 
@@ -98,9 +106,9 @@ def build(web, work, out, depfile, header, required):
         out.write_text(table({}, header))
         depfile.write_text("")
         return
-    bundled, first, inputs = bundle(work)
-    page = {"/index.html": index(web, first), "/assets/icon.svg": (web / "icon.svg").read_bytes()}
-    out.write_text(table({**page, **bundled}, header))
+    bundled, begins, inputs = bundle(work)
+    page = {"/index.html": index(web, begins), "/assets/icon.svg": (web / "icon.svg").read_bytes()}
+    out.write_text(table({**page, **bundled}, header, bundled))
     sources = [*inputs, "index.html", "icon.svg", "package.json", "package-lock.json", "tsconfig.json"]
     depfile.write_text(f"{out}: " + " ".join(str((web / name).resolve()).replace(" ", "\\ ") for name in sources) + "\n")
 

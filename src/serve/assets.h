@@ -2,12 +2,13 @@
  *
  * tools/build-web.py writes the table. "/index.html" is the page: it is the answer to `/` and to every
  * address of the page's own, `/c/…`, which it reads itself. The table is empty in a build without Node; then
- * the server says so. Names stay the same from build to build: an answer carries the etag and is asked for
- * again.
+ * the server says so. A lasting asset has its content in its name; the others are asked for again, with the
+ * etag.
  */
 #ifndef TD_SERVE_ASSETS_H
 #define TD_SERVE_ASSETS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct td_asset {
@@ -16,6 +17,7 @@ struct td_asset {
     const unsigned char *bytes;
     size_t size;
     const char *etag; /* with its quotes */
+    bool lasting;
 };
 
 extern const struct td_asset td_assets[];

@@ -183,6 +183,7 @@ test("one under way shows how far it is, can be stopped, and turns into its resu
   // A comparison that takes as long as the test wants: only its state is made up.
   let finish, stopped = false;
   const page = await bench.page("/");
+  await page.route(`**/c/${id}`, async (route) => route.fulfill({ response: await page.request.get(bench.address) })); // nothing to carry
   await page.route(`**/comparisons/${id}`, (route) => route.fulfill({ json: running(0) }));
   await page.route(`**/comparisons/${id}/cancel`, (route) => {
     stopped = true;

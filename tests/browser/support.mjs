@@ -87,10 +87,11 @@ class Bench {
   }
 }
 
-export async function open() {
+/** `gpu`: emulated, for WebGL. Without it the browser draws by itself, which is far faster where there is no real one. */
+export async function open({ gpu = true } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "tdbg-browser-"));
   const server = await serve(folder);
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] });
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", ...(gpu ? ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"] : ["--disable-gpu"])] });
   return new Bench(folder, server, browser);
 }
 

@@ -40,6 +40,28 @@ def test_from_order_to_result(server, sides, tdbg):
     assert server.get(COMPARISONS).json == {"comparisons": [c]}
 
 
+def test_page_carries_what_it_shows(server, sides):
+    """Nothing in it can end the element that holds it, whatever a name says."""
+    if not server.get("/api/v1/status").json["ui"]:
+        pytest.skip("a build without the page")
+    html, title = {"headers": {"Accept": "text/html"}}, "</script><script src=//evil></script><!--"
+    comparison = started(server, *sides, title=title)
+    c = rest(server, comparison)
+    answer = server.get(f"/c/{comparison}/pairs/1", **html)
+    before, _, after = answer.body.decode().partition('<script type="application/json" id="carried">')
+    carried, _, _ = after.partition("</script>")
+    assert "<" not in carried and json.loads(carried) == {"comparison": c, "state": {}, "result": result(server, comparison)}
+    assert "evil" not in before and answer.headers["Cache-Control"] == "no-store"
+    plain = server.get("/", **html)
+    assert server.get("/c/0123456789abcdef", **html).body == plain.body
+
+
+def test_page_carries_only_what_is_done(server, tmp_path, sides):
+    comparison = started(server, large(tmp_path / "a.npy"), large(tmp_path / "b.npy", 2))
+    assert b"carried" not in server.get(f"/c/{comparison}", headers={"Accept": "text/html"}).body
+    assert server.post(f"{COMPARISONS}/{comparison}/cancel").status == 200
+
+
 def test_exploring_one_input(server, sides, tdbg):
     comparison = finished(server, sides[0])
     c = look(server, comparison)

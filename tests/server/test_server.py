@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -76,6 +77,16 @@ def test_page_is_kept_by_its_tag(server):
     assert again.status == 304 and again.body == b""
     assert server.get("/", headers={"If-None-Match": '"other"'}).status == 200
     assert b"inline" not in server.get("/").body and b"<script>" not in server.get("/").body
+
+
+def test_files_named_after_their_content_are_kept_for_good(server):
+    if not server.get("/api/v1/status").json["ui"]:
+        pytest.skip("a build without the page")
+    names = re.findall(rb'"(/assets/[^"]+)"', server.get("/").body)
+    assert len(names) >= 3
+    for name in map(bytes.decode, names):
+        kept = server.get(name).headers["Cache-Control"]
+        assert kept == ("no-cache" if name == "/assets/icon.svg" else "max-age=31536000, immutable")
 
 
 @pytest.mark.parametrize("target", [

@@ -69,6 +69,21 @@ export const compareAgain = (id: string, settings: Settings) =>
   json<Comparison>("PUT", address(`${comparisonPath(id)}/settings`), settings);
 export const pageState = (id: string) => json<PageState>("GET", address(`${comparisonPath(id)}/state`));
 
+/** What the page shows first, when the server has put it into the page (assets.c). It is good for once: later it is old. */
+export interface Carried {
+  comparison: Comparison;
+  state: PageState;
+  result: DiffResult | ExploreResult;
+}
+
+export function carried(id: string): Carried | null {
+  const element = document.getElementById("carried");
+  if (!element) return null;
+  element.remove();
+  const found = JSON.parse(element.textContent) as Carried;
+  return found.comparison.id === id && found.comparison.status === "done" ? found : null;
+}
+
 export async function savePageState(id: string, state: PageState): Promise<void> {
   await send("PUT", address(`${comparisonPath(id)}/state`), state);
 }

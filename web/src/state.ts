@@ -26,6 +26,15 @@ export async function open(id: string): Promise<void> {
   if (opened === id) return;
   close();
   opened = id;
+  const here = api.carried(id);
+  if (here) {
+    batch(() => {
+      pageState.value = here.state;
+      comparison.value = here.comparison;
+      result.value = here.result;
+    });
+    return;
+  }
   try {
     const [now, state] = await Promise.all([api.comparison(id), api.pageState(id)]);
     if (opened !== id) return;

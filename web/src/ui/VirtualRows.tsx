@@ -25,8 +25,9 @@ function offsetIn(pane: HTMLElement, element: HTMLElement): number {
   return element.getBoundingClientRect().top - pane.getBoundingClientRect().top + pane.scrollTop;
 }
 
+/** At first as many as the window could hold; the observer measures what is really in sight before that is painted. */
 function useWindow(body: RefObject<HTMLDivElement | null>, count: number, height: number): [number, number] {
-  const [range, setRange] = useState<[number, number]>([0, 60]);
+  const [range, setRange] = useState<[number, number]>(() => [0, Math.ceil(window.innerHeight / height)]);
   useLayoutEffect(() => {
     const list = body.current!, pane = paneOf(list);
     const update = () => {
@@ -35,7 +36,6 @@ function useWindow(body: RefObject<HTMLDivElement | null>, count: number, height
       const last = Math.min(count, Math.ceil((top + pane.clientHeight) / height) + MARGIN);
       setRange((old) => (old[0] === first && old[1] === last ? old : [first, Math.max(first, last)]));
     };
-    update();
     pane.addEventListener("scroll", update, { passive: true });
     const resized = new ResizeObserver(update);
     resized.observe(pane);

@@ -1,5 +1,5 @@
 // Error through the layers: one point for each pair in order of execution, the noise floor as a dashed line.
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { placeOf, plural, short } from "../../format";
 import type { DiffResult, Pair } from "../../model";
 import { moveTo, openPair } from "../../pairs/list";
@@ -13,10 +13,8 @@ function useWidth<T extends HTMLElement>() {
   const box = useRef<T>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
   useLayoutEffect(() => {
-    const measure = () => setSize({ width: box.current!.clientWidth, height: box.current!.clientHeight });
-    const observer = new ResizeObserver(measure);
+    const observer = new ResizeObserver(() => setSize({ width: box.current!.clientWidth, height: box.current!.clientHeight }));
     observer.observe(box.current!);
-    measure();
     return () => observer.disconnect();
   }, []);
   return { box, ...size };
@@ -48,7 +46,7 @@ export function ErrorChart({ result, opened }: { result: DiffResult; opened: num
   const pairs = useMemo(() => charted(result.pairs), [result]);
   const scale = useMemo(() => (width > 0 && height > 0 ? scaleOf(pairs, width, height) : null), [pairs, width, height]);
   const shown = theme.value;
-  useLayoutEffect(() => {
+  useEffect(() => { // after the first sight: the list does not wait for the picture
     if (scale) drawChart(canvas.current!, scale, width, height, result.first_divergence?.index ?? null);
   }, [scale, shown, result]);
 
