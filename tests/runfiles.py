@@ -102,12 +102,12 @@ class Run:
     def snapshot(self, name):
         self.db.execute("INSERT INTO snapshot (name, step, time_ns) VALUES (?, ?, ?)", (name, self.ordinal, self.now()))
 
-    def step(self, number=None, begin_ns=None, end_ns=None, rss=1 << 20):
+    def step(self, number=None, begin_ns=None, end_ns=None, rss=1 << 20, cpu_ns=None):
         """The step under way is over; `number` as the program counts."""
         end = self.now() if end_ns is None else end_ns
         begin = self.begun if begin_ns is None else begin_ns
         self.db.execute("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?)",
-                        (self.ordinal, self.ordinal if number is None else number, begin, end, end - begin, rss))
+                        (self.ordinal, self.ordinal if number is None else number, begin, end, end - begin if cpu_ns is None else cpu_ns, rss))
         self.begun = end
         self.ordinal += 1
         self.commit()

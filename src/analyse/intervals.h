@@ -1,0 +1,29 @@
+/* intervals.h: how much time is covered by intervals that may overlap, in bounded memory.
+ *
+ * Disjoint intervals in order; a new one swallows those it touches. When they become too many the smallest
+ * gaps are closed, so the answer errs by gaps that are small beside the whole, never by an interval.
+ */
+#ifndef TD_ANALYSE_INTERVALS_H
+#define TD_ANALYSE_INTERVALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TD_INTERVALS = 4096 };
+
+struct td_interval {
+    int64_t begin, end;
+};
+
+struct td_intervals {
+    struct td_interval *items; /* NULL until the first */
+    size_t count;
+};
+
+/* False when memory ran out. */
+bool td_intervals_add(struct td_intervals *set, int64_t begin, int64_t end);
+int64_t td_intervals_covered(const struct td_intervals *set);
+void td_intervals_release(struct td_intervals *set);
+
+#endif

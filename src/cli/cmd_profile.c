@@ -1,0 +1,137 @@
+/* cmd_profile.c: `tdbg profile`: where the time of a recorded run or a trace goes. */
+#include "cli/cli.h"
+
+#include "cli/profile_text.h"
+#include "cli/progress.h"
+#include "report/profile_json.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct profile_options {
+    int64_t depth, top;
+    const char *sort;
+    bool flat;
+};
+
+static bool sort_of(const char *text, enum profile_sort *out)
+{
+    static const char *const names[] = {[SORT_TOTAL] = "total",
+                                        [SORT_SELF] = "self",
+                                        [SORT_CALLS] = "calls",
+                                        [SORT_NAME] = "name",
+                                        [SORT_ORDER] = "order"};
+    for (size_t i = 0; text && i < sizeof names / sizeof *names; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = (enum profile_sort)i;
+            return true;
+        }
+    return !text;
+}
+
+/* --- One profile -----------------------------------------------------------------------------------------
+ */
+
+static int open_source(struct cli *cli, const char *path, struct td_profile_source *out)
+{
+    struct tdbg_error error;
+    struct stat facts;
+    uint64_t size = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? (uint64_t)facts.st_size : 0;
+    struct progress *progress = progress_start(cli, "profile", size);
+    tdbg_status status = td_profile_source_open(out, path, cli->job, &error);
+    progress_stop(&progress);
+    return status == TDBG_OK ? EXIT_FINE : cli_fail(path, &error);
+}
+
+static bool write_json(const char *path, const struct td_profile_source *source,
+                       const struct td_findings *findings)
+{
+    struct td_json json, *j = &json;
+    td_json_to_file(j, stdout);
+    td_json_begin_object(j);
+    td_json_field_int(j, "version", 1);
+    td_json_field_string(j, "path", path);
+    bool good = td_profile_json(j, source, findings);
+    td_json_end_object(j);
+    td_json_newline(j);
+    return td_json_finish(j) && good;
+}
+
+static int report(struct cli *cli, const char *path, const struct td_profile_source *source,
+                  const struct profile_view *view)
+{
+    struct td_findings findings;
+    struct tdbg_error error;
+    if (td_profile_find_findings(&source->profile, &findings, &error) != TDBG_OK)
+        return cli_fail(path, &error);
+    if (cli->json)
+        return write_json(path, source, &findings) ? EXIT_FINE : EXIT_TROUBLE;
+    profile_print_head(cli, path, source);
+    if (source->profile.node_count > 1 && !profile_print_table(cli, &source->profile, view))
+        return EXIT_TROUBLE;
+    profile_print_findings(cli, &findings);
+    return EXIT_FINE;
+}
+
+static int profile_one(struct cli *cli, const char *path, const struct profile_view *view)
+{
+    struct td_profile_source source;
+    int status = open_source(cli, path, &source);
+    if (status != EXIT_FINE)
+        return status;
+    status = report(cli, path, &source, view);
+    td_profile_source_close(&source);
+    return status;
+}
+
+/* --- The command -----------------------------------------------------------------------------------------
+ */
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct profile_options wanted = {.depth = -1, .top = 40};
+    struct args args;
+    int status;
+    if (!cli_parse(cli, &cmd_profile, argc, argv, &wanted, &args, &status))
+        return status;
+    if (args.count != 1)
+        return cli_fail_usage(&cmd_profile,
+                              args.count ? "one RUN or TRACE at a time" : "no RUN or TRACE given");
+    struct profile_view view = {.depth = wanted.depth, .top = wanted.top, .flat = wanted.flat};
+    if (!sort_of(wanted.sort, &view.sort))
+        return cli_fail_usage(&cmd_profile, "--sort takes total, self, calls, name or order, not '%s'",
+                              wanted.sort);
+    return profile_one(cli, args.operands[0], &view);
+}
+
+#define AT(field) offsetof(struct profile_options, field)
+
+static const struct option options[] = {
+    {"depth", 0, OPTION_COUNT, AT(depth), "N", "the upper N levels of the tree only"},
+    {"top", 0, OPTION_COUNT, AT(top), "N", "the N heaviest scopes (40; 0: all)"},
+    {"sort", 0, OPTION_TEXT, AT(sort), "KEY", "total, self, calls, name, or order of first call"},
+    {"flat", 0, OPTION_FLAG, AT(flat), NULL, "by name, wherever it was called, instead of the tree"},
+    {0},
+};
+
+const struct command cmd_profile = {
+    .name = "profile",
+    .summary = "Where the time goes, layer by layer.",
+    .usage = "RUN|TRACE",
+    .options = options,
+    .run = run,
+    .help =
+        "A RUN is a folder recorded through libtdbg or tdbg.record; also while it grows. A TRACE is what\n"
+        "torch.profiler exports (export_chrome_trace), what ONNX Runtime writes (enable_profiling), or any\n"
+        "other JSON of Chrome's trace events, plain or compressed, of any size.\n"
+        "\n"
+        "total: time of a scope with all it calls. self: without. share: of the time of all threads.\n"
+        "p50/step, p90, p99: how its time a step spreads over the steps. Self times add up to the whole.\n"
+        "What stands out follows the table, each time with the number it rests on.\n"
+        "\n"
+        "  tdbg profile runs/a\n"
+        "  tdbg profile trace.json.gz --flat --top 20\n"
+        "  tdbg profile --json runs/a | jq '.scopes[] | select(.share > 0.1) | .path'\n",
+};

@@ -1,0 +1,29 @@
+/* profile_rows.h: which scopes of a profile are shown, and in what order. */
+#ifndef TD_CLI_PROFILE_ROWS_H
+#define TD_CLI_PROFILE_ROWS_H
+
+#include "cli/profile_text.h"
+
+struct profile_rows {
+    uint32_t *nodes; /* parents before their children */
+    size_t count, left_out;
+};
+
+/* False when memory ran out. */
+bool profile_rows_init(struct profile_rows *out, const struct td_profile *profile,
+                       const struct profile_view *view);
+void profile_rows_release(struct profile_rows *rows);
+
+/* All scopes of one name together. Total times would count a scope within its own kind twice: only self. */
+struct profile_name {
+    uint32_t name;
+    bool device;
+    uint64_t calls, places;
+    int64_t self_ns;
+};
+
+/* `*out` is to be freed. */
+bool profile_names(const struct td_profile *profile, enum profile_sort sort, struct profile_name **out,
+                   size_t *count);
+
+#endif
