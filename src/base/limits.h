@@ -85,4 +85,8 @@
 /* Scopes of a recorded run, by the way they were reached. A model has thousands. */
 #define TD_MAX_SCOPES (1 << 22)
 
+/* Scopes and call stacks that hold memory: some 400 bytes each in the analysis. A large Python program has
+ * 10^5 distinct stacks. */
+#define TD_MAX_MEMORY_OWNERS (1 << 20)
+
 #endif
