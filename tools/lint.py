@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # A folder of src/ includes folders of a lower level, itself, and the public header.
 LEVELS = {
     "base": 0,
-    "tensor": 1, "io": 1, "pickle": 1, "store": 1,
+    "tensor": 1, "io": 1, "pickle": 1, "store": 1, "shim": 1,
     "format": 2, "kernel": 2,
     "compare": 3, "graph": 3, "record": 3,
     "session": 4, "analyse": 4,

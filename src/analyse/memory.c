@@ -51,7 +51,8 @@ size_t td_memory_owners(const struct td_memory *m)
     return m->owner_count;
 }
 
-/* --- Owners ---------------------------------------------------------------------------------------------- */
+/* --- Owners ----------------------------------------------------------------------------------------------
+ */
 
 static struct td_owner *owner_of(struct td_memory *m, uint32_t id)
 {
@@ -114,7 +115,8 @@ static void change_owner(struct td_memory *m, struct td_owner *o, const struct t
     td_series_put(&o->series, o->slots, SERIES_SLOTS, m->now_ns, before, o->live.bytes);
 }
 
-/* --- Granules and moments -------------------------------------------------------------------------------- */
+/* --- Granules and moments --------------------------------------------------------------------------------
+ */
 
 static bool count_granules(struct td_memory *m, const struct td_block *block, bool freed)
 {
@@ -182,7 +184,8 @@ static bool haunt(struct td_memory *m, const struct td_block *block)
     return true;
 }
 
-/* --- Snapshots ------------------------------------------------------------------------------------------- */
+/* --- Snapshots -------------------------------------------------------------------------------------------
+ */
 
 /* "0.5s" is half a second into the run. */
 static int64_t named_time(const char *name)
@@ -239,7 +242,8 @@ tdbg_status td_memory_snapshot(struct td_memory *m, const char *name, int64_t ti
     return TDBG_OK;
 }
 
-/* --- Events ---------------------------------------------------------------------------------------------- */
+/* --- Events ----------------------------------------------------------------------------------------------
+ */
 
 static tdbg_status pass_time(struct td_memory *m, int64_t time_ns, struct tdbg_error *error)
 {

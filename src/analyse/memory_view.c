@@ -4,8 +4,8 @@
  *     '---------------------- span ----------------------'
  *
  * A hole can serve another allocation, but cannot be given back to the system while its neighbours live; and
- * it serves only what fits. Half of each hole is laid at the door of either neighbour: with every second block
- * freed, the site that kept the others comes out on top.
+ * it serves only what fits. Half of each hole is laid at the door of either neighbour: with every second
+ * block freed, the site that kept the others comes out on top.
  *
  * Fragmented is what wastes much: at least a MiB, 40 % of the span, in many holes of which none is most of
  * it. (One large hole is room for the next large block: no harm.)

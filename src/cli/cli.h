@@ -34,8 +34,8 @@ struct command {
     int (*run)(struct cli *cli, int argc, char **argv);
 };
 
-extern const struct command cmd_batch, cmd_check, cmd_diff, cmd_export, cmd_ls, cmd_profile, cmd_serve,
-    cmd_show, cmd_stats;
+extern const struct command cmd_batch, cmd_check, cmd_diff, cmd_export, cmd_ls, cmd_memory, cmd_profile,
+    cmd_serve, cmd_show, cmd_stats;
 
 /* Prints `tdbg: WHAT: message (at byte N)`; `what` may be NULL. Returns the exit status that goes with it. */
 int cli_fail(const char *what, const struct tdbg_error *error);

@@ -12,7 +12,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &cmd_ls, &cmd_show, &cmd_stats, &cmd_diff, &cmd_check, &cmd_export, &cmd_profile, &cmd_batch, &cmd_serve,
+    &cmd_ls,     &cmd_show,    &cmd_stats,  &cmd_diff,  &cmd_check,
+    &cmd_export, &cmd_profile, &cmd_memory, &cmd_batch, &cmd_serve,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -8,10 +8,10 @@
  * descriptor more than usual, and closing all of them does no harm.
  *
  * The ring has many writers and one reader. A writer takes a ticket; ticket t belongs to slot t mod SLOTS and
- * to lap t / SLOTS. A slot is free for lap n when its turn is 2n, filled when it is 2n + 1; the reader turns it
- * to 2n + 2. A writer whose slot is not free yet waits: nothing is lost, the program just becomes slower. Tickets
- * are taken after memory was got and before it is given back, so the order of tickets is one in which no
- * address is live twice.
+ * to lap t / SLOTS. A slot is free for lap n when its turn is 2n, filled when it is 2n + 1; the reader turns
+ * it to 2n + 2. A writer whose slot is not free yet waits: nothing is lost, the program just becomes slower.
+ * Tickets are taken after memory was got and before it is given back, so the order of tickets is one in which
+ * no address is live twice.
  *
  * Sites, modules and names are written before the event that first refers to them, and never change.
  */
@@ -59,8 +59,8 @@ struct td_shim_place {
     int32_t pid;
     uint32_t unused;
     int64_t start_ns;
-    uint64_t heap;     /* where the program break was at the start; 0: not known */
-    char program[256]; /* path of the executable */
+    uint64_t heap;                      /* where the program break was at the start; 0: not known */
+    char program[256];                  /* path of the executable */
     _Alignas(64) _Atomic uint64_t head; /* the next ticket */
     _Alignas(64) _Atomic uint32_t site_count;
     _Atomic uint32_t module_count, name_count;
@@ -82,6 +82,6 @@ struct td_shim_header {
 
 /* Where place i lies in the file; a multiple of any page size in use. */
 #define TD_SHIM_PLACE_SIZE ((sizeof(struct td_shim_place) + 65535) / 65536 * 65536)
-#define TD_SHIM_OFFSET(i) (65536 + (uint64_t)(i) * TD_SHIM_PLACE_SIZE)
+#define TD_SHIM_OFFSET(i) (65536 + (uint64_t)(i)*TD_SHIM_PLACE_SIZE)
 
 #endif

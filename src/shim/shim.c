@@ -1,8 +1,8 @@
 /* shim.c: the allocation functions of libtdbg-malloc.so, which stands in front of those of the program.
  *
  * Each does what it must by the next library's function of the same name, and notes it. The next one is found
- * by dlsym(RTLD_NEXT) and not taken from glibc by its private names: a program that brings an allocator of its
- * own (jemalloc, tcmalloc) keeps it. dlsym itself may allocate; what is asked for meanwhile comes from a
+ * by dlsym(RTLD_NEXT) and not taken from glibc by its private names: a program that brings an allocator of
+ * its own (jemalloc, tcmalloc) keeps it. dlsym itself may allocate; what is asked for meanwhile comes from a
  * small buffer that is never given back.
  */
 #include "shim/shim.h"

@@ -1,10 +1,10 @@
 /* shim_sites.c: which call stack an allocation comes from, at the price of a few loads.
  *
- * Frame pointers are rare in what distributions ship, and unwinding by tables costs microseconds. But a program
- * allocates from the same few stacks again and again. So a stack is unwound once, by the tables, and it is
- * remembered where on the stack each return address was found. When the same caller comes back with its frame
- * at the same place, it is enough to see that those words are still what they were: then it is the same stack.
- * Unlike a guess by caller and depth this cannot mix up two callers of a wrapper.
+ * Frame pointers are rare in what distributions ship, and unwinding by tables costs microseconds. But a
+ * program allocates from the same few stacks again and again. So a stack is unwound once, by the tables, and
+ * it is remembered where on the stack each return address was found. When the same caller comes back with its
+ * frame at the same place, it is enough to see that those words are still what they were: then it is the same
+ * stack. Unlike a guess by caller and depth this cannot mix up two callers of a wrapper.
  */
 #include "shim/shim.h"
 
@@ -32,7 +32,8 @@ void td_shim_forget_sites(void)
     sites.table = NULL;
 }
 
-/* --- Unwinding -------------------------------------------------------------------------------------------- */
+/* --- Unwinding --------------------------------------------------------------------------------------------
+ */
 
 struct walk {
     struct td_shim_site *site;
@@ -41,7 +42,8 @@ struct walk {
     bool found;    /* the caller: frames below are our own */
 };
 
-/* The word below `end` that holds the return address: right there on x86-64, somewhere in the frame elsewhere. */
+/* The word below `end` that holds the return address: right there on x86-64, somewhere in the frame
+ * elsewhere. */
 static uint32_t offset_of(const struct walk *w, uintptr_t pc, uintptr_t end)
 {
     for (uintptr_t at = end - sizeof at; at >= w->top && at < end; at -= sizeof at)
@@ -84,7 +86,8 @@ static void unwind(struct cached_stack *entry, struct td_shim_site *site)
     site->hash = hash;
 }
 
-/* --- Modules ---------------------------------------------------------------------------------------------- */
+/* --- Modules ----------------------------------------------------------------------------------------------
+ */
 
 static bool in_module(const struct td_shim_place *place, uint64_t pc)
 {
@@ -130,7 +133,8 @@ static void add_modules(struct td_shim_place *place, const struct td_shim_site *
     }
 }
 
-/* --- The table -------------------------------------------------------------------------------------------- */
+/* --- The table --------------------------------------------------------------------------------------------
+ */
 
 static bool same_site(const struct td_shim_site *a, const struct td_shim_site *b)
 {
@@ -173,7 +177,8 @@ static uint32_t number_of(struct td_shim_place *place, const struct td_shim_site
     return number;
 }
 
-/* --- The cache -------------------------------------------------------------------------------------------- */
+/* --- The cache --------------------------------------------------------------------------------------------
+ */
 
 static bool still_there(const struct td_shim_place *place, const struct cached_stack *entry)
 {
