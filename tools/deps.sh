@@ -10,7 +10,7 @@ set -euo pipefail
 build=(make gcc libc6-dev meson ninja-build pkg-config
     libarchive-dev libisal-dev liblzma-dev zlib1g-dev libjansson-dev
     libprotobuf-c-dev protobuf-c-compiler libonnx-dev libpcre2-dev
-    libsqlite3-dev libmicrohttpd-dev nettle-dev libdw-dev)
+    libsqlite3-dev libmicrohttpd-dev nettle-dev libdw-dev libedit-dev libcairo2-dev)
 test=(clang clang-format llvm libclang-rt-14-dev libcmocka-dev binutils isal xz-utils zstd bzip2
     python3 python3-pytest python3-numpy python3-torch python3-onnx python3-yaml python3-jsonschema chromium)
 conformance=(python3 python3-venv)

@@ -34,8 +34,8 @@ struct command {
     int (*run)(struct cli *cli, int argc, char **argv);
 };
 
-extern const struct command cmd_batch, cmd_check, cmd_diff, cmd_export, cmd_ls, cmd_memory, cmd_profile,
-    cmd_serve, cmd_show, cmd_stats;
+extern const struct command cmd_batch, cmd_check, cmd_console, cmd_diff, cmd_export, cmd_ls, cmd_memory,
+    cmd_profile, cmd_serve, cmd_show, cmd_stats;
 
 /* Prints `tdbg: WHAT: message (at byte N)`; `what` may be NULL. Returns the exit status that goes with it. */
 int cli_fail(const char *what, const struct tdbg_error *error);
@@ -47,6 +47,9 @@ int cli_fail_usage(const struct command *command, const char *format, ...)
 /* Parses options into `values` (see args.h). True: go on with args; false: leave with *status. */
 bool cli_parse(struct cli *cli, const struct command *command, int argc, char **argv, void *values,
                struct args *args, int *status);
+
+/* Forgets a Ctrl-C, and catches the next: for whoever outlives the work it stops. */
+void cli_forget_interrupt(struct cli *cli);
 
 /* The worker threads, started when first asked for. NULL after an error that was printed. */
 struct td_pool *cli_pool(struct cli *cli);

@@ -6,6 +6,7 @@
 #include "cli/skips.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "cli/views.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -90,6 +91,19 @@ static void print_table(const struct cli *cli, const struct operands *operands)
                text_size(size, bytes), term_style(&cli->out, STYLE_PLAIN));
 }
 
+int ls_print(struct cli *cli, const struct operands *operands)
+{
+    if (!cli->json) {
+        print_table(cli, operands);
+        skips_print(cli, operands);
+        return EXIT_FINE;
+    }
+    struct td_json json;
+    td_json_to_file(&json, stdout);
+    write_json(&json, operands);
+    return td_json_finish(&json) ? EXIT_FINE : EXIT_TROUBLE;
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct args args;
@@ -101,16 +115,8 @@ static int run(struct cli *cli, int argc, char **argv)
     struct operands operands;
     operands_open(cli, &args, &operands);
     status = operands.status;
-    if (operands.count > 0 && cli->json) {
-        struct td_json json;
-        td_json_to_file(&json, stdout);
-        write_json(&json, &operands);
-        if (!td_json_finish(&json))
-            status = EXIT_TROUBLE;
-    } else if (operands.count > 0) {
-        print_table(cli, &operands);
-        skips_print(cli, &operands);
-    }
+    if (operands.count > 0 && ls_print(cli, &operands) != EXIT_FINE)
+        status = EXIT_TROUBLE;
     operands_release(&operands);
     return status;
 }

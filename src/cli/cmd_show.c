@@ -8,16 +8,11 @@
 #include "cli/progress.h"
 #include "cli/show_text.h"
 #include "cli/text.h"
+#include "cli/views.h"
 #include "report/values.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-struct show_options {
-    int64_t count; /* -1: all of them */
-    const char *npy, *csv;
-    bool all;
-};
 
 /* What is to be shown: the first `count` values of the operand, as an array of `shape`. */
 struct show {
@@ -149,7 +144,7 @@ static tdbg_status write_file(struct cli *cli, const struct show *show, const ch
     return TDBG_OK;
 }
 
-static int show_operand(struct cli *cli, const struct operand *o, const struct show_options *wanted)
+int show_print(struct cli *cli, const struct operand *o, const struct show_options *wanted)
 {
     struct show show = {.operand = o, .shape = o->selection.slice.shape, .count = o->selection.slice.count};
     struct tdbg_error error;
@@ -192,7 +187,7 @@ static int run(struct cli *cli, int argc, char **argv)
     status = operand_open(cli, args.operands[0], true, &operand);
     if (status != EXIT_FINE)
         return status;
-    status = show_operand(cli, &operand, &values);
+    status = show_print(cli, &operand, &values);
     operand_release(&operand);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "cli/skips.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "cli/views.h"
 #include "report/stats_json.h"
 
 #include <inttypes.h>
@@ -144,7 +145,7 @@ static size_t row_count(const struct operands *operands)
     return count;
 }
 
-static int stats(struct cli *cli, const struct operands *operands, int bins)
+int stats_print(struct cli *cli, const struct operands *operands, int bins)
 {
     struct td_stats_rows rows;
     struct tdbg_error error;
@@ -175,8 +176,8 @@ static int run(struct cli *cli, int argc, char **argv)
         return cli_fail_usage(&cmd_stats, "--hist takes 1 to %d bins", TD_MAX_BINS);
     struct operands operands;
     operands_open(cli, &args, &operands);
-    status =
-        operands.count > 0 ? stats(cli, &operands, wanted.bins > 0 ? (int)wanted.bins : 0) : operands.status;
+    status = operands.count > 0 ? stats_print(cli, &operands, wanted.bins > 0 ? (int)wanted.bins : 0)
+                                : operands.status;
     operands_release(&operands);
     return status;
 }

@@ -56,7 +56,8 @@ tdbg_status data_folder_init(struct data_folder *out, const char *data, const ch
     if (status == TDBG_OK && ((database ? asprintf(&folder.database, "%s", database)
                                         : asprintf(&folder.database, "%s/tdbg.db", base)) < 0 ||
                               (base[0] ? asprintf(&folder.uploads, "%s/uploads", base)
-                                       : asprintf(&folder.uploads, "%s.uploads", database)) < 0))
+                                       : asprintf(&folder.uploads, "%s.uploads", database)) < 0 ||
+                              (base[0] && asprintf(&folder.history, "%s/history", base) < 0)))
         status = td_fail_nomem(error);
     free(base);
     if (status == TDBG_OK)
@@ -70,5 +71,6 @@ void data_folder_release(struct data_folder *folder)
 {
     free(folder->database);
     free(folder->uploads);
+    free(folder->history);
     *folder = (struct data_folder){0};
 }

@@ -1,6 +1,7 @@
-/* data_folder.h: where `tdbg serve` keeps what it must not forget.
+/* data_folder.h: where `tdbg serve` keeps what it must not forget, and `tdbg console` its history.
  *
- *     DATA/tdbg.db, DATA/uploads      DATA: --data, else $XDG_DATA_HOME/tdbg, else ~/.local/share/tdbg
+ *     DATA/tdbg.db, DATA/uploads, DATA/history
+ *                                     DATA: --data, else $XDG_DATA_HOME/tdbg, else ~/.local/share/tdbg
  *     FILE, FILE.uploads              --db FILE
  */
 #ifndef TD_CLI_DATA_FOLDER_H
@@ -9,7 +10,7 @@
 #include "base/status.h"
 
 struct data_folder {
-    char *database, *uploads;
+    char *database, *uploads, *history; /* history NULL: with --db there is none */
 };
 
 /* Makes the folders above them; either argument may be NULL. */

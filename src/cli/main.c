@@ -12,8 +12,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &cmd_ls,     &cmd_show,    &cmd_stats,  &cmd_diff,  &cmd_check,
-    &cmd_export, &cmd_profile, &cmd_memory, &cmd_batch, &cmd_serve,
+    &cmd_ls,      &cmd_show,   &cmd_stats,   &cmd_diff,  &cmd_check, &cmd_export,
+    &cmd_profile, &cmd_memory, &cmd_console, &cmd_batch, &cmd_serve,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -162,6 +162,12 @@ static void catch_interrupt(void)
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
+}
+
+void cli_forget_interrupt(struct cli *cli)
+{
+    atomic_store_explicit(&cli->job->cancelled, false, memory_order_relaxed);
+    catch_interrupt();
 }
 
 /* What was printed must have arrived. A reader that went away (`| head`) is no error of ours. */

@@ -34,7 +34,8 @@ void operand_release(struct operand *o)
 {
     if (o->named)
         td_selection_release(&o->selection);
-    td_input_close(&o->input);
+    if (!o->lent)
+        td_input_close(&o->input);
     td_target_release(&o->target);
     free(o->slice);
     *o = (struct operand){0};

@@ -9,6 +9,7 @@
 struct operand {
     struct td_target target;
     struct td_input *input;
+    bool lent;                     /* the input is somebody else's to close */
     bool named;                    /* one tensor was named, and `selection` is it */
     struct td_selection selection; /* of the named tensor */
     char *slice;                   /* without brackets, "" when none was given; NULL unless named */
