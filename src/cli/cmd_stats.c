@@ -9,8 +9,10 @@
 #include "cli/text.h"
 #include "cli/views.h"
 #include "report/stats_json.h"
+#include "session/run_folder.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 struct stats_options {
     int64_t bins; /* -1: no histogram */
@@ -101,7 +103,7 @@ static void print_table(const struct cli *cli, const struct td_stats_rows *r)
     if (good)
         table_print(&table, &cli->out, hidden);
     table_release(&table);
-    if (r->bins && r->count == 1 && good == 1)
+    if (r->bins && r->count == 1 && good == 1 && r->rows[0].counts)
         histogram_print(&cli->out, r, &r->rows[0]);
 }
 
@@ -122,10 +124,37 @@ static int report(struct cli *cli, const struct td_stats_rows *r, const struct o
     return status;
 }
 
-static void fill_rows(struct td_stats_rows *r, const struct operands *operands)
+/* What was recorded without values, of each operand that is a run; the lists are as many as the operands. */
+static tdbg_status recorded_open(struct td_recorded_list *lists, const struct operands *operands,
+                                 struct tdbg_error *error)
+{
+    for (size_t i = 0; i < operands->count; i++)
+        if (!operands->items[i].named)
+            TD_TRY(td_recorded_list_init(&lists[i], operands->items[i].target.path, error));
+    return TDBG_OK;
+}
+
+static void recorded_close(struct td_recorded_list *lists, size_t count)
+{
+    for (size_t i = 0; lists && i < count; i++)
+        td_recorded_list_release(&lists[i]);
+    free(lists);
+}
+
+static void fill_rows(struct td_stats_rows *r, const struct operands *operands,
+                      const struct td_recorded_list *lists)
 {
     for (size_t i = 0, at = 0; i < operands->count; i++) {
         const struct operand *o = &operands->items[i];
+        for (size_t k = 0; k < lists[i].count; k++, at++) {
+            free(r->rows[at].edges);
+            free(r->rows[at].counts);
+            r->rows[at] = (struct td_stats_row){.tensor = &lists[i].items[k].tensor,
+                                                .path = o->target.path,
+                                                .slice = "",
+                                                .known = true,
+                                                .stats = lists[i].items[k].stats};
+        }
         for (size_t k = 0; k < operand_count(o); k++, at++)
             r->rows[at] =
                 (struct td_stats_row){.tensor = o->named ? &o->selection.part : operand_tensor(o, k),
@@ -137,29 +166,40 @@ static void fill_rows(struct td_stats_rows *r, const struct operands *operands)
     }
 }
 
-static size_t row_count(const struct operands *operands)
+static size_t row_count(const struct operands *operands, const struct td_recorded_list *lists)
 {
     size_t count = 0;
     for (size_t i = 0; i < operands->count; i++)
-        count += operand_count(&operands->items[i]);
+        count += operand_count(&operands->items[i]) + lists[i].count;
     return count;
 }
 
-int stats_print(struct cli *cli, const struct operands *operands, int bins)
+static int measure(struct cli *cli, const struct operands *operands, const struct td_recorded_list *lists,
+                   int bins)
 {
     struct td_stats_rows rows;
     struct tdbg_error error;
     struct td_pool *pool = cli_pool(cli);
     if (!pool)
         return EXIT_TROUBLE;
-    if (td_stats_rows_init(&rows, row_count(operands), bins, &error) != TDBG_OK)
+    if (td_stats_rows_init(&rows, row_count(operands, lists), bins, &error) != TDBG_OK)
         return cli_fail(NULL, &error);
-    fill_rows(&rows, operands);
+    fill_rows(&rows, operands, lists);
     struct progress *progress = progress_start(cli, "statistics", td_stats_rows_bytes(&rows));
     tdbg_status status = td_stats_rows_measure(&rows, pool, cli->job, &error);
     progress_stop(&progress);
     int code = status == TDBG_OK ? report(cli, &rows, operands) : cli_fail(NULL, &error);
     td_stats_rows_release(&rows);
+    return code;
+}
+
+int stats_print(struct cli *cli, const struct operands *operands, int bins)
+{
+    struct tdbg_error error;
+    struct td_recorded_list *lists = calloc(operands->count, sizeof *lists);
+    tdbg_status status = lists ? recorded_open(lists, operands, &error) : td_fail_nomem(&error);
+    int code = status == TDBG_OK ? measure(cli, operands, lists, bins) : cli_fail(NULL, &error);
+    recorded_close(lists, operands->count);
     return code;
 }
 

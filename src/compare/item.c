@@ -256,6 +256,15 @@ static bool find_place(struct td_side *side, struct td_item *item, struct standi
     return item->stage != NULL;
 }
 
+/* A recorded run was there: its list is the order, whatever the names say. */
+static bool was_recorded(const struct td_side *side)
+{
+    for (size_t i = 0; i < side->count; i++)
+        if (!side->items[i].parts[0]->executed)
+            return false;
+    return side->count > 0;
+}
+
 static bool find_order(struct td_side *side)
 {
     struct standing *all = calloc(side->count + 1, sizeof *all);
@@ -273,7 +282,8 @@ static bool find_order(struct td_side *side)
         number_stacks(all, layered, count);
         if (count > 0)
             set_zones(all, side->count, dumped);
-        qsort(all, side->count, sizeof *all, compare_standings);
+        if (!was_recorded(side))
+            qsort(all, side->count, sizeof *all, compare_standings);
         for (size_t i = 0; i < side->count; i++)
             side->items[all[i].index].order = i;
     }

@@ -197,23 +197,13 @@ void tdbg_cost(tdbg_run *run, double flops, double bytes, double tokens)
 
 /* --- tensors -------------------------------------------------------------------------------------------- */
 
-static bool find_dtype(const char *name, enum td_dtype *out)
-{
-    for (int i = 0; name && i < TD_PLAIN_DTYPES; i++)
-        if (strcmp(name, td_dtype_name((enum td_dtype)i)) == 0) {
-            *out = (enum td_dtype)i;
-            return true;
-        }
-    return false;
-}
-
 /* The program's own memory as a view. It vouches for the bytes behind it. */
 static tdbg_status view_of(struct td_view *out, const struct tdbg_tensor *tensor, struct tdbg_error *error)
 {
     struct td_shape shape = {.ndim = tensor->ndim};
     enum td_dtype dtype;
     int64_t count;
-    if (!find_dtype(tensor->dtype, &dtype))
+    if (!tensor->dtype || !td_dtype_find(tensor->dtype, &dtype))
         return td_fail(error, TDBG_MISUSE, "unknown type \"%.32s\"", tensor->dtype ? tensor->dtype : "");
     if (tensor->ndim < 0 || tensor->ndim > TD_MAX_DIMS || (tensor->ndim && !tensor->shape))
         return td_fail(error, TDBG_MISUSE, "%d dimensions", tensor->ndim);

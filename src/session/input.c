@@ -11,6 +11,7 @@
 #include "io/map.h"
 #include "io/source.h"
 #include "kernel/stats.h"
+#include "session/run_folder.h"
 #include "tensor/stage.h"
 
 #include <stdio.h>
@@ -326,13 +327,17 @@ static tdbg_status fill(struct td_input *input, const char *path, struct td_job 
         return status;
     }
     bool many = true;
-    if (td_bundle_is_plain_file(bundle))
+    size_t runs = 0;
+    if (td_bundle_is_plain_file(bundle)) {
         TD_TRY(walk_file(&walk, bundle, &many, error));
-    else
+    } else {
         TD_TRY(walk_bundle(&walk, bundle, "", 0, error));
-    if (many && input->readable == 0)
+        TD_TRY(td_run_folder_arrange(&input->catalog, path, &runs, error));
+    }
+    if (many && input->readable == 0 && runs == 0)
         return nothing_readable(input, error);
-    TD_TRY(td_stage_sort(input->catalog.tensors, input->catalog.count, error));
+    if (runs == 0)
+        TD_TRY(td_stage_sort(input->catalog.tensors, input->catalog.count, error));
     return index_names(input, error);
 }
 

@@ -19,6 +19,8 @@ uint64_t td_stats_rows_bytes(const struct td_stats_rows *r)
 static tdbg_status measure(struct td_stats_row *row, int bins, struct td_pool *pool, struct td_job *job,
                            struct tdbg_error *error)
 {
+    if (row->known)
+        return TDBG_OK;
     if (row->unsliceable)
         return td_fail(error, TDBG_UNSUPPORTED, "no statistics of a slice of a %s tensor",
                        row->tensor->sparse ? "sparse" : td_dtype_name(row->tensor->dtype));

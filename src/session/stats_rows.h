@@ -12,6 +12,7 @@ struct td_stats_row {
     const struct td_tensor *tensor; /* what is measured: the tensor, or the slice of it that was named */
     const char *path, *slice;       /* of its input, and the text of the slice; "" when all is meant */
     bool unsliceable;               /* a slice was named of what has none */
+    bool known;                     /* recorded: the statistics are filled in, and there are no values */
     struct tdbg_stats stats;
     double *edges;           /* of the histogram: bins + 1; NULL when none was asked for */
     uint64_t *counts;        /* of its bins */

@@ -1,6 +1,8 @@
 /* dtype.c: see dtype.h. The names are those of torch and ggml; users' scripts rely on them. */
 #include "tensor/dtype.h"
 
+#include <string.h>
+
 #include <assert.h>
 
 static const struct td_dtype_facts facts[TD_DTYPES] = {
@@ -46,4 +48,14 @@ const struct td_dtype_facts *td_dtype_facts(enum td_dtype dtype)
 {
     assert((unsigned)dtype < TD_DTYPES);
     return &facts[dtype];
+}
+
+bool td_dtype_find(const char *name, enum td_dtype *out)
+{
+    for (int i = 0; i < TD_PLAIN_DTYPES; i++)
+        if (strcmp(name, td_dtype_name((enum td_dtype)i)) == 0) {
+            *out = (enum td_dtype)i;
+            return true;
+        }
+    return false;
 }

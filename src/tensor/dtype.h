@@ -69,6 +69,9 @@ static inline const char *td_dtype_name(enum td_dtype dtype)
     return td_dtype_facts(dtype)->name;
 }
 
+/* The plain type of this name, or false. */
+bool td_dtype_find(const char *name, enum td_dtype *out);
+
 /* Bytes of one element of a plain or affine type. */
 static inline size_t td_dtype_size(enum td_dtype dtype)
 {

@@ -44,6 +44,7 @@ struct td_tensor {
     enum td_dtype dtype;
     struct td_shape shape;
     int64_t count;
+    bool executed;                  /* recorded: its place in the list is its place in the execution */
     uint64_t bytes;                 /* logical size: count * element size; blocks and sparse: as stored */
     struct td_view view;            /* unused when sparse */
     const struct td_affine *affine; /* NULL unless the type is affine */

@@ -1,0 +1,377 @@
+/* run_folder.c: see run_folder.h. */
+#include "session/run_folder.h"
+
+#include "base/limits.h"
+#include "store/run_store.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One file of values, and the step it belongs to. */
+struct file {
+    const char *name;
+    int64_t step;
+};
+
+/* One run: the folder itself (prefix "") or one of its ranks ("rank-3/"). */
+struct run {
+    char prefix[32];
+    struct td_run_step *steps; /* finished ones, by ordinal */
+    size_t step_count, step_capacity;
+    struct file *files; /* of the index, in its order: each once */
+    size_t file_count, file_capacity;
+    uint64_t without_values;
+};
+
+struct runs {
+    struct td_arena arena;
+    struct run *list;
+    size_t count;
+    bool failed;   /* out of memory in a visit */
+    bool numbered; /* several steps hold values: names carry theirs */
+};
+
+/* --- reading the index ---------------------------------------------------------------------------------- */
+
+struct visit {
+    struct runs *runs;
+    struct run *run;
+};
+
+/* The array with room for one more, or NULL. */
+static void *more(struct td_arena *arena, void *items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    size_t larger = *capacity ? 2 * *capacity : 16;
+    void *moved = td_arena_array(arena, larger, size);
+    if (!moved)
+        return NULL;
+    if (count)
+        memcpy(moved, items, count * size);
+    *capacity = larger;
+    return moved;
+}
+
+static bool visit_step(void *context, const struct td_run_step *row)
+{
+    struct visit *v = context;
+    struct run *r = v->run;
+    r->steps = more(&v->runs->arena, r->steps, r->step_count, &r->step_capacity, sizeof *r->steps);
+    if (r->steps)
+        r->steps[r->step_count++] = *row;
+    v->runs->failed = !r->steps;
+    return r->steps != NULL;
+}
+
+static bool visit_tensor(void *context, const struct td_run_tensor *row)
+{
+    struct visit *v = context;
+    struct run *r = v->run;
+    r->without_values += row->file == NULL;
+    if (!row->file || (r->file_count && strcmp(r->files[r->file_count - 1].name, row->file) == 0))
+        return true;
+    r->files = more(&v->runs->arena, r->files, r->file_count, &r->file_capacity, sizeof *r->files);
+    char *name = r->files ? td_arena_strdup(&v->runs->arena, row->file) : NULL;
+    if (name)
+        r->files[r->file_count++] = (struct file){name, row->step};
+    v->runs->failed = !name;
+    return name != NULL;
+}
+
+static tdbg_status read_run(struct runs *runs, struct run *run, const char *path, struct tdbg_error *error)
+{
+    struct visit v = {runs, run};
+    struct td_run_store *store;
+    char dir[4096];
+    int length = snprintf(dir, sizeof dir, "%s/%s", path, run->prefix);
+    if (length < 0 || (size_t)length >= sizeof dir)
+        return td_fail(error, TDBG_LIMIT, "path too long");
+    TD_TRY(td_run_store_open(&store, dir, error));
+    tdbg_status status = td_run_begin(store, error);
+    if (status == TDBG_OK)
+        status = td_run_each_step(store, -1, visit_step, &v, error);
+    if (status == TDBG_OK)
+        status = td_run_each_tensor(store, -1, visit_tensor, &v, error);
+    td_run_store_close(&store);
+    return status == TDBG_OK && runs->failed ? td_fail_nomem(error) : status;
+}
+
+static const struct td_run_step *find_step(const struct run *run, int64_t ordinal)
+{
+    size_t low = 0, high = run->step_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (run->steps[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < run->step_count && run->steps[low].ordinal == ordinal ? &run->steps[low] : NULL;
+}
+
+static bool add_run(struct runs *runs, size_t *capacity, const char *prefix)
+{
+    runs->list = more(&runs->arena, runs->list, runs->count, capacity, sizeof *runs->list);
+    runs->failed = !runs->list;
+    if (!runs->list)
+        return false;
+    struct run *run = &runs->list[runs->count++];
+    *run = (struct run){0};
+    snprintf(run->prefix, sizeof run->prefix, "%s", prefix);
+    return true;
+}
+
+static int compare_runs(const void *x, const void *y)
+{
+    const struct run *a = x, *b = y;
+    return strverscmp(a->prefix, b->prefix);
+}
+
+/* The folder itself, or its ranks. */
+static bool find_runs(struct runs *runs, const char *path)
+{
+    size_t capacity = 0;
+    char inner[4096];
+    if (td_run_is(path))
+        return add_run(runs, &capacity, "");
+    DIR *dir = opendir(path);
+    if (!dir)
+        return true;
+    for (struct dirent *e; !runs->failed && (e = readdir(dir));) {
+        char prefix[32];
+        if (fnmatch("rank-[0-9]*", e->d_name, 0) != 0 || strlen(e->d_name) > 20)
+            continue;
+        int length = snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
+        snprintf(prefix, sizeof prefix, "%.20s/", e->d_name);
+        if (length > 0 && (size_t)length < sizeof inner && td_run_is(inner))
+            add_run(runs, &capacity, prefix);
+    }
+    closedir(dir);
+    if (runs->count > 1)
+        qsort(runs->list, runs->count, sizeof *runs->list, compare_runs);
+    return !runs->failed;
+}
+
+/* More than one finished step with values in any of the runs. */
+static bool several_steps(const struct runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct run *r = &runs->list[i];
+        int64_t seen = -1;
+        for (size_t k = 0; k < r->file_count; k++) {
+            if (!find_step(r, r->files[k].step))
+                continue;
+            if (seen >= 0 && r->files[k].step != seen)
+                return true;
+            seen = r->files[k].step;
+        }
+    }
+    return false;
+}
+
+static tdbg_status runs_init(struct runs *runs, const char *path, struct tdbg_error *error)
+{
+    *runs = (struct runs){0};
+    td_arena_init(&runs->arena, TD_MAX_METADATA);
+    tdbg_status status = find_runs(runs, path) ? TDBG_OK : td_fail_nomem(error);
+    for (size_t i = 0; status == TDBG_OK && i < runs->count; i++)
+        status = read_run(runs, &runs->list[i], path, error);
+    runs->numbered = several_steps(runs);
+    if (status != TDBG_OK)
+        td_arena_release(&runs->arena);
+    return status;
+}
+
+/* --- tensors with values -------------------------------------------------------------------------------- */
+
+/* The file of a run that a tensor's name ("rank-1/step-00000003.safetensors:KEY") begins with. Names come
+ * file by file, so the search goes on from where the last one was found. */
+struct place {
+    size_t run, file;
+};
+
+static bool is_in(const struct run *run, const struct file *file, const char *name, const char **key)
+{
+    size_t prefix = strlen(run->prefix), size = strlen(file->name);
+    if (strncmp(name, run->prefix, prefix) != 0 || strncmp(name + prefix, file->name, size) != 0 ||
+        name[prefix + size] != ':')
+        return false;
+    *key = name + prefix + size + 1;
+    return true;
+}
+
+static bool find_file(const struct runs *runs, struct place *place, const char *name, const char **key)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct run *run = &runs->list[(place->run + i) % runs->count];
+        size_t from = i == 0 ? place->file : 0;
+        for (size_t k = 0; k < run->file_count; k++) {
+            size_t at = (from + k) % run->file_count;
+            if (is_in(run, &run->files[at], name, key)) {
+                *place = (struct place){(size_t)(run - runs->list), at};
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static const char *run_name(struct td_arena *arena, const struct runs *runs, const struct run *run,
+                            const struct td_run_step *step, const char *key)
+{
+    return runs->numbered
+               ? td_arena_printf(arena, "%sstep-%lld/%s", run->prefix, (long long)step->number, key)
+               : td_arena_printf(arena, "%s%s", run->prefix, key);
+}
+
+static tdbg_status rename_tensors(struct td_catalog *catalog, const struct runs *runs,
+                                  struct tdbg_error *error)
+{
+    size_t kept = 0, unfinished = 0;
+    struct place place = {0, 0};
+    for (size_t i = 0; i < catalog->count; i++) {
+        struct td_tensor tensor = catalog->tensors[i];
+        const char *key;
+        bool found = find_file(runs, &place, tensor.name, &key);
+        const struct run *run = &runs->list[place.run];
+        const struct td_run_step *step = found ? find_step(run, run->files[place.file].step) : NULL;
+        if (found && !step) {
+            unfinished++;
+            continue;
+        }
+        if (step) {
+            tensor.name = run_name(&catalog->arena, runs, run, step, key);
+            tensor.executed = true;
+            if (!tensor.name)
+                return td_fail_nomem(error);
+        }
+        catalog->tensors[kept++] = tensor;
+    }
+    catalog->count = kept;
+    return unfinished ? td_catalog_skip(catalog, TD_RUN_INDEX, error,
+                                        "%zu tensors of a step that was not finished", unfinished)
+                      : TDBG_OK;
+}
+
+/* Files of a run that are no tensors, and nobody expects to be. */
+static bool is_machinery(const struct runs *runs, const char *name)
+{
+    static const char *const patterns[] = {TD_RUN_INDEX, TD_RUN_INDEX "-wal", TD_RUN_INDEX "-shm", "control",
+                                           "step-*.safetensors.part"};
+    for (size_t i = 0; i < runs->count; i++) {
+        size_t length = strlen(runs->list[i].prefix);
+        if (strncmp(name, runs->list[i].prefix, length) != 0)
+            continue;
+        for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++)
+            if (fnmatch(patterns[k], name + length, 0) == 0)
+                return true;
+    }
+    return false;
+}
+
+static void forget_machinery(struct td_catalog *catalog, const struct runs *runs)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < catalog->skip_count; i++)
+        if (!is_machinery(runs, catalog->skips[i].name))
+            catalog->skips[kept++] = catalog->skips[i];
+    catalog->skip_count = kept;
+}
+
+tdbg_status td_run_folder_arrange(struct td_catalog *catalog, const char *path, size_t *count,
+                                  struct tdbg_error *error)
+{
+    struct runs runs;
+    uint64_t without_values = 0;
+    TD_TRY(runs_init(&runs, path, error));
+    tdbg_status status = TDBG_OK;
+    if (runs.count) {
+        forget_machinery(catalog, &runs);
+        status = rename_tensors(catalog, &runs, error);
+        for (size_t i = 0; i < runs.count; i++)
+            without_values += runs.list[i].without_values;
+    }
+    if (status == TDBG_OK && without_values)
+        status = td_catalog_skip(catalog, TD_RUN_INDEX, error,
+                                 "%llu tensors recorded as statistics only (tdbg stats shows them)",
+                                 (unsigned long long)without_values);
+    *count = runs.count;
+    td_arena_release(&runs.arena);
+    return status;
+}
+
+/* --- tensors without values ----------------------------------------------------------------------------- */
+
+struct gathering {
+    struct td_recorded_list *out;
+    struct runs *runs;
+    const struct run *run;
+    size_t capacity;
+};
+
+static bool gather(void *context, const struct td_run_tensor *row)
+{
+    struct gathering *g = context;
+    const struct td_run_step *step = row->file ? NULL : find_step(g->run, row->step);
+    enum td_dtype dtype;
+    if (!step || !td_dtype_find(row->dtype, &dtype) || g->out->count == TD_MAX_TENSORS)
+        return true;
+    struct td_arena *arena = &g->out->arena;
+    g->out->items = more(arena, g->out->items, g->out->count, &g->capacity, sizeof *g->out->items);
+    const char *name = g->out->items ? run_name(arena, g->runs, g->run, step, row->name) : NULL;
+    g->runs->failed = !name;
+    if (!name)
+        return false;
+    struct td_recorded *r = &g->out->items[g->out->count++];
+    *r = (struct td_recorded){.stats = row->stats,
+                              .tensor = {.name = name,
+                                         .format = "run",
+                                         .dtype = dtype,
+                                         .shape = {.ndim = row->ndim},
+                                         .count = (int64_t)row->stats.count}};
+    memcpy(r->tensor.shape.size, row->shape, sizeof row->shape);
+    return true;
+}
+
+/* Names carry their step when several steps are there, whatever was kept of them. */
+static void number_all(struct runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        runs->numbered = runs->numbered || runs->list[i].step_count > 1;
+}
+
+tdbg_status td_recorded_list_init(struct td_recorded_list *out, const char *path, struct tdbg_error *error)
+{
+    struct runs runs;
+    *out = (struct td_recorded_list){0};
+    TD_TRY(runs_init(&runs, path, error));
+    number_all(&runs);
+    td_arena_init(&out->arena, TD_MAX_METADATA);
+    tdbg_status status = TDBG_OK;
+    for (size_t i = 0; status == TDBG_OK && i < runs.count; i++) {
+        struct gathering g = {out, &runs, &runs.list[i], out->count};
+        struct td_run_store *store;
+        char dir[4096];
+        snprintf(dir, sizeof dir, "%s/%s", path, runs.list[i].prefix);
+        if ((status = td_run_store_open(&store, dir, error)) != TDBG_OK)
+            break;
+        status = td_run_each_tensor(store, -1, gather, &g, error);
+        td_run_store_close(&store);
+        if (status == TDBG_OK && runs.failed)
+            status = td_fail_nomem(error);
+    }
+    td_arena_release(&runs.arena);
+    if (status != TDBG_OK)
+        td_recorded_list_release(out);
+    return status;
+}
+
+void td_recorded_list_release(struct td_recorded_list *list)
+{
+    td_arena_release(&list->arena);
+    *list = (struct td_recorded_list){0};
+}
