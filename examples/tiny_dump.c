@@ -16,11 +16,11 @@ enum { MAX_HEADER = 256 };
 
 static const struct {
     size_t size;
-    const char *npy, *safetensors;
+    const char *npy, *safetensors, *tdbg;
 } dtypes[] = {
-    [FLOAT32] = {4, "<f4", "F32"},
-    [BFLOAT16] = {2, NULL, "BF16"},
-    [INT64] = {8, "<i8", "I64"},
+    [FLOAT32] = {4, "<f4", "F32", "float32"},
+    [BFLOAT16] = {2, NULL, "BF16", "bfloat16"},
+    [INT64] = {8, "<i8", "I64", "int64"},
 };
 
 static void fail(struct dump *dump, const char *path)
@@ -86,6 +86,16 @@ static void make_folder(struct dump *dump, const char *path)
         fail(dump, path);
 }
 
+static void open_run(struct dump *dump)
+{
+    struct tdbg_error error;
+    struct tdbg_run_options options = {.program = "tiny_transformer", .replace = true, .error = &error};
+    if (tdbg_run_open(&dump->run, dump->folder, &options) == TDBG_OK)
+        return;
+    fprintf(stderr, "tiny_transformer: %s\n", error.message);
+    dump->failed = true;
+}
+
 void dump_init(struct dump *dump, const char *out, const char *side, enum dump_format format)
 {
     *dump = (struct dump){.format = format};
@@ -96,14 +106,45 @@ void dump_init(struct dump *dump, const char *out, const char *side, enum dump_f
         return;
     }
     make_folder(dump, out);
-    if (!dump->failed)
+    if (!dump->failed && format != DUMP_RUN)
         make_folder(dump, dump->folder);
+    if (!dump->failed && format == DUMP_RUN)
+        open_run(dump);
+}
+
+void dump_close(struct dump *dump)
+{
+    struct tdbg_error error;
+    if (tdbg_run_trouble(dump->run, &error) != TDBG_OK)
+        fprintf(stderr, "tiny_transformer: %s: %s\n", dump->folder, error.message);
+    if (tdbg_run_close(&dump->run) != TDBG_OK)
+        dump->failed = true;
+}
+
+void dump_layer(struct dump *dump, int layer)
+{
+    char name[32];
+    snprintf(name, sizeof name, "layers.%d", layer);
+    tdbg_scope_begin(dump->run, name);
+}
+
+static void record(struct dump *dump, int layer, const char *stage, const struct tensor *t)
+{
+    char name[64];
+    snprintf(name, sizeof name, "layers.%d.%s", layer, stage);
+    tdbg_tensor(dump->run, name,
+                &(struct tdbg_tensor){
+                    .data = t->data, .dtype = dtypes[t->dtype].tdbg, .ndim = t->ndim, .shape = t->shape});
 }
 
 void dump(struct dump *dump, int layer, const char *stage, struct tensor tensor)
 {
     if (dump->failed)
         return;
+    if (dump->format == DUMP_RUN) {
+        record(dump, layer, stage, &tensor);
+        return;
+    }
     char path[sizeof dump->folder + 64];
     const char *ending = dump->format == DUMP_NPY ? "npy" : "safetensors";
     snprintf(path, sizeof path, "%s/%d_%s.%s", dump->folder, layer, stage, ending);

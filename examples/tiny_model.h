@@ -30,7 +30,11 @@ enum {
     QUERY_DIM = HEADS * HEAD_DIM,
     KV_DIM = KV_HEADS * HEAD_DIM,
     MLP_DIM = 160,
-    WINDOW = 8
+    WINDOW = 8,
+
+    /* Of the matrices: two for each weight and token. The scores are small beside them. */
+    ATTENTION_FLOPS = 2 * TOKENS * HIDDEN * (2 * QUERY_DIM + 2 * KV_DIM),
+    MLP_FLOPS = 2 * TOKENS * HIDDEN * 3 * MLP_DIM
 };
 
 #define ROPE_BASE 10000.0f

@@ -245,14 +245,22 @@ void run_port(const struct model *model, enum bug bug, int first_bad_layer, stru
     for (int layer = 0; layer < model->layer_count; layer++) {
         s.bug = layer >= first_bad_layer ? bug : BUG_NONE;
         struct layer *l = &model->layers[s.bug == BUG_STALE_WEIGHTS && layer > 0 ? layer - 1 : layer];
+        dump_layer(out, layer);
+        tdbg_scope_begin(out->run, "attention");
         attention(&s, l, layer, out);
+        tdbg_cost(out->run, ATTENTION_FLOPS, 0, TOKENS);
+        tdbg_scope_end(out->run);
         add(s.x, s.projected);
 
+        tdbg_scope_begin(out->run, "mlp");
         for (int t = 0; t < TOKENS; t++)
             rms_norm(s.x[t], l->mlp_norm, s.normed[t]);
         feed_forward(&s, l);
         dump(out, layer, "pre_mlp", hidden(s.normed));
         dump(out, layer, "post_mlp", hidden(s.mlp));
+        tdbg_cost(out->run, MLP_FLOPS, 0, TOKENS);
+        tdbg_scope_end(out->run);
         add(s.x, s.mlp);
+        tdbg_scope_end(out->run);
     }
 }

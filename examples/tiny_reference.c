@@ -142,15 +142,23 @@ void run_reference(const struct model *model, struct dump *out)
     memcpy(s.x, model->input, sizeof s.x);
     for (int layer = 0; layer < model->layer_count; layer++) {
         const struct layer *l = &model->layers[layer];
+        dump_layer(out, layer);
+        tdbg_scope_begin(out->run, "attention");
         attention(&s, l, layer, out);
+        tdbg_cost(out->run, ATTENTION_FLOPS, 0, TOKENS);
+        tdbg_scope_end(out->run);
         add(s.x, s.projected);
 
+        tdbg_scope_begin(out->run, "mlp");
         for (int t = 0; t < TOKENS; t++) {
             rms_norm(s.x[t], l->mlp_norm, s.normed[t]);
             feed_forward(l, s.normed[t], s.mlp[t]);
         }
         dump(out, layer, "pre_mlp", hidden(s.normed));
         dump(out, layer, "post_mlp", hidden(s.mlp));
+        tdbg_cost(out->run, MLP_FLOPS, 0, TOKENS);
+        tdbg_scope_end(out->run);
         add(s.x, s.mlp);
+        tdbg_scope_end(out->run);
     }
 }

@@ -7,6 +7,12 @@
  * The reference (tiny_reference.c) writes demo/a: float32, tokens first, .npy. The port (tiny_port.c) writes
  * demo/b: bfloat16, heads first, .safetensors, with a bug of your choice. Both call one function to be
  * looked at, dump() in tiny_dump.h: that is all it takes to make a model debuggable.
+ *
+ * With --record both are recorded through tdbg's C API instead, with the time of every layer:
+ *
+ *     tiny_transformer runs --record --steps 20
+ *     tdbg diff runs/a runs/b
+ *     tdbg profile runs/a
  */
 #include "tiny_dump.h"
 #include "tiny_model.h"
@@ -36,13 +42,15 @@ static const struct {
 struct options {
     const char *out;
     enum bug bug;
-    int layers, first_bad_layer;
+    int layers, first_bad_layer, steps;
+    bool record;
     uint64_t seed;
 };
 
 static void print_help(void)
 {
-    puts("usage: tiny_transformer OUT_DIR [--bug NAME] [--layers N] [--seed N] [--from N]\n"
+    puts("usage: tiny_transformer OUT_DIR [--bug NAME] [--layers N] [--seed N] [--from N] [--record [--steps "
+         "N]]\n"
          "\n"
          "Runs a tiny transformer twice and writes what each stage of each layer computed:\n"
          "a reference into OUT_DIR/a, a port with a bug into OUT_DIR/b.\n"
@@ -51,6 +59,8 @@ static void print_help(void)
          "  --from N     the first layer that has the bug (default 1)\n"
          "  --layers N   layers of the model (default 4, at most 1000)\n"
          "  --seed N     of the weights (default 1)\n"
+         "  --record     record two runs instead of writing files\n"
+         "  --steps N    how often a recorded model runs (default 1)\n"
          "\n"
          "bugs:");
     for (int i = 0; i < BUGS; i++)
@@ -82,11 +92,13 @@ static bool parse_bug(const char *name, enum bug *out)
 static struct options parse_options(int argc, char **argv)
 {
     static const struct option known[] = {
-        {"bug", required_argument, NULL, 'b'},  {"from", required_argument, NULL, 'f'},
-        {"help", no_argument, NULL, 'h'},       {"layers", required_argument, NULL, 'l'},
-        {"seed", required_argument, NULL, 's'}, {0},
+        {"bug", required_argument, NULL, 'b'},   {"from", required_argument, NULL, 'f'},
+        {"help", no_argument, NULL, 'h'},        {"layers", required_argument, NULL, 'l'},
+        {"seed", required_argument, NULL, 's'},  {"record", no_argument, NULL, 'r'},
+        {"steps", required_argument, NULL, 'n'}, {0},
     };
-    struct options o = {.bug = BUG_MISSING_QUERY_BIAS, .layers = 4, .first_bad_layer = 1, .seed = 1};
+    struct options o = {
+        .bug = BUG_MISSING_QUERY_BIAS, .layers = 4, .first_bad_layer = 1, .steps = 1, .seed = 1};
     for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
         uint64_t number = 0;
         bool good = false;
@@ -100,6 +112,11 @@ static struct options parse_options(int argc, char **argv)
         } else if (option == 'f') {
             good = parse_number(optarg, 1000, &number);
             o.first_bad_layer = (int)number;
+        } else if (option == 'r') {
+            good = o.record = true;
+        } else if (option == 'n') {
+            good = parse_number(optarg, 1000000, &number) && number > 0;
+            o.steps = (int)number;
         } else if (option == 'l') {
             good = parse_number(optarg, 1000, &number) && number > 0;
             o.layers = (int)number;
@@ -127,10 +144,16 @@ int main(int argc, char **argv)
         return 2;
     }
     struct dump a, b;
-    dump_init(&a, o.out, "a", DUMP_NPY);
-    dump_init(&b, o.out, "b", DUMP_SAFETENSORS);
-    run_reference(&model, &a);
-    run_port(&model, o.bug, o.first_bad_layer, &b);
+    dump_init(&a, o.out, "a", o.record ? DUMP_RUN : DUMP_NPY);
+    dump_init(&b, o.out, "b", o.record ? DUMP_RUN : DUMP_SAFETENSORS);
+    for (int step = 0; step < o.steps; step++) {
+        tdbg_step(a.run, step);
+        run_reference(&model, &a);
+        tdbg_step(b.run, step);
+        run_port(&model, o.bug, o.first_bad_layer, &b);
+    }
+    dump_close(&a);
+    dump_close(&b);
     model_release(&model);
     if (a.failed || b.failed)
         return 2;
