@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LASTING_NS INT64_C(50000000)
+
 tdbg_status td_memory_open(struct td_memory **out, uint64_t granule, struct tdbg_error *error)
 {
     struct td_memory *m = calloc(1, sizeof *m);
@@ -77,14 +79,6 @@ struct td_memory_amount td_owner_at(const struct td_owner *o, const struct td_mo
     return o->saved[index].epoch == moment->epoch ? o->saved[index].live : o->live;
 }
 
-uint64_t td_owner_level(const struct td_owner *o, int64_t time_ns)
-{
-    if (o->series.shift == 0 || time_ns < o->series.start_ns)
-        return 0;
-    uint64_t index = ((uint64_t)time_ns - (uint64_t)o->series.start_ns) >> o->series.shift;
-    return index < (uint64_t)o->series.used ? o->slots[index] : o->live.bytes;
-}
-
 /* The owner is about to change for the first time since a moment: what it holds now it held then. */
 static void save_owner(const struct td_memory *m, struct td_owner *o)
 {
@@ -106,13 +100,16 @@ static void change_owner(struct td_memory *m, struct td_owner *o, const struct t
     } else {
         o->live.bytes += block->bytes;
         o->live.blocks++;
-        if (o->asked.blocks == 0)
+        if (o->asked.blocks == 0) {
             o->first_ns = m->now_ns;
+            o->first = (int64_t)m->allocations;
+        }
         o->last_ns = m->now_ns;
         o->asked.bytes += block->bytes;
         o->asked.blocks++;
     }
-    td_series_put(&o->series, o->slots, SERIES_SLOTS, m->now_ns, before, o->live.bytes);
+    td_series_put(&o->by_time, o->times, SERIES_SLOTS, m->now_ns, before, o->live.bytes);
+    td_series_put(&o->by_number, o->numbers, GROWTH_SLOTS, (int64_t)m->allocations, before, o->live.bytes);
 }
 
 /* --- Granules and moments --------------------------------------------------------------------------------
@@ -157,11 +154,13 @@ static void move_moment(struct td_memory *m, enum td_memory_moment which, uint64
     moment->ghost_count = 0;
 }
 
-static void look_for_moments(struct td_memory *m)
+/* Free memory that is pinned does harm while more is asked for, or for as long as it lasts. A program that
+ * gives its memory back block by block at its end passes through such states, and none of them matters. */
+static void look_for_waste(struct td_memory *m, const struct td_memory_event *next)
 {
     uint64_t held = m->granules.count * m->granule + m->inner_bytes;
-    move_moment(m, TD_MOMENT_PEAK, m->live.bytes);
-    move_moment(m, TD_MOMENT_WORST, held > m->pooled_bytes ? held - m->pooled_bytes : 0);
+    if (next->bytes > 0 || next->time_ns - m->now_ns > LASTING_NS)
+        move_moment(m, TD_MOMENT_WORST, held > m->pooled_bytes ? held - m->pooled_bytes : 0);
 }
 
 /* A dying block that was alive at a moment is remembered for it. */
@@ -271,7 +270,6 @@ static tdbg_status release_block(struct td_memory *m, struct td_block *block, st
     m->live.blocks--;
     td_block_remove(&m->blocks, block);
     td_series_put(&m->timeline, m->most, TIMELINE_SLOTS, m->now_ns, before, m->live.bytes);
-    look_for_moments(m);
     return TDBG_OK;
 }
 
@@ -298,12 +296,13 @@ static tdbg_status hold_block(struct td_memory *m, const struct td_memory_event 
     m->live.blocks++;
     m->asked.bytes += e->bytes;
     td_series_put(&m->timeline, m->most, TIMELINE_SLOTS, m->now_ns, before, m->live.bytes);
-    look_for_moments(m);
+    move_moment(m, TD_MOMENT_PEAK, m->live.bytes);
     return TDBG_OK;
 }
 
 tdbg_status td_memory_add(struct td_memory *m, const struct td_memory_event *event, struct tdbg_error *error)
 {
+    look_for_waste(m, event);
     TD_TRY(pass_time(m, event->time_ns, error));
     m->events++;
     struct td_block *old = td_block_find(&m->blocks, event->address);

@@ -7,10 +7,10 @@
  *
  *     events ──► td_memory ──► td_memory_report: peak, timeline, leaks, fragmentation, by group
  *
- * Three moments are known in full detail, block by block: the peak, the moment when freed memory was pinned
- * the most (the worst), and the end. The first two move while events come in. So nothing is copied when they
- * do: each owner saves its figures when it first changes after the moment, and blocks that die are kept as
- * ghosts until the moment moves on.
+ * Three moments are known in full detail, block by block: the peak, the moment when the most free memory was
+ * pinned while more was asked for (the worst), and the end. The first two move while events come in. So
+ * nothing is copied when they do: each owner saves its figures when it first changes after the moment, and
+ * blocks that die are kept as ghosts until the moment moves on.
  */
 #ifndef TD_ANALYSE_MEMORY_H
 #define TD_ANALYSE_MEMORY_H

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 1024, FIRST_SHIFT = 10 };
+enum { FIRST_CAPACITY = 1024 };
 
 static size_t hash(uint64_t key)
 {
@@ -148,12 +148,12 @@ static void halve(struct td_series *s, uint64_t *slots)
     s->shift++;
 }
 
-void td_series_put(struct td_series *s, uint64_t *slots, int capacity, int64_t time_ns, uint64_t before,
+void td_series_put(struct td_series *s, uint64_t *slots, int capacity, int64_t at, uint64_t before,
                    uint64_t after)
 {
-    if (s->shift == 0)
-        *s = (struct td_series){.start_ns = time_ns, .shift = FIRST_SHIFT};
-    uint64_t past = (uint64_t)time_ns - (uint64_t)s->start_ns;
+    if (s->used == 0)
+        *s = (struct td_series){.start = at};
+    uint64_t past = (uint64_t)at - (uint64_t)s->start;
     while (past >> s->shift >= (uint64_t)capacity)
         halve(s, slots);
     int index = (int)(past >> s->shift);
@@ -161,4 +161,12 @@ void td_series_put(struct td_series *s, uint64_t *slots, int capacity, int64_t t
         slots[s->used++] = before;
     if (slots[index] < after)
         slots[index] = after;
+}
+
+uint64_t td_series_level(const struct td_series *s, const uint64_t *slots, int64_t at, uint64_t last)
+{
+    if (s->used == 0 || at < s->start)
+        return 0;
+    uint64_t index = ((uint64_t)at - (uint64_t)s->start) >> s->shift;
+    return index < (uint64_t)s->used ? slots[index] : last;
 }

@@ -9,7 +9,7 @@
 
 #include "analyse/memory.h"
 
-enum { SERIES_SLOTS = 32, TIMELINE_SLOTS = 256, MOVING_MOMENTS = 2, MAX_MARKS = 4096 };
+enum { SERIES_SLOTS = 32, GROWTH_SLOTS = 32, TIMELINE_SLOTS = 256, MOVING_MOMENTS = 2, MAX_MARKS = 4096 };
 
 struct td_block {
     uint64_t address, bytes;
@@ -41,15 +41,19 @@ struct td_granule_map {
 bool td_granule_add(struct td_granule_map *map, uint64_t key);
 void td_granule_drop(struct td_granule_map *map, uint64_t key);
 
-/* The most of a level in each of some equal parts of time; the parts double in length when time runs on. */
+/* The most of a level in each of some equal parts of a clock; the parts double in length when it runs on. The
+ * clock is time, or the number of allocations: a program that waits does not leak less. */
 struct td_series {
-    int64_t start_ns;
-    int shift, used; /* a part is 2^shift ns; used: parts so far */
+    int64_t start;
+    int shift, used; /* a part is 2^shift ticks; used: parts so far, 0 before the first */
 };
 
-/* The level was `before` since the last call and is `after` from time_ns on. */
-void td_series_put(struct td_series *s, uint64_t *slots, int capacity, int64_t time_ns, uint64_t before,
+/* The level was `before` since the last call and is `after` from `at` on. */
+void td_series_put(struct td_series *s, uint64_t *slots, int capacity, int64_t at, uint64_t before,
                    uint64_t after);
+
+/* The level around `at`; after the last call it is `last`. */
+uint64_t td_series_level(const struct td_series *s, const uint64_t *slots, int64_t at, uint64_t last);
 
 /* A moment that moves while events come in. */
 struct td_moment_state {
@@ -70,8 +74,9 @@ struct td_owner {
         uint64_t epoch; /* of the moment this was saved for */
     } saved[MOVING_MOMENTS];
     int64_t first_ns, last_ns;
-    struct td_series series;
-    uint64_t slots[SERIES_SLOTS];
+    int64_t first; /* allocation of the program, by its number */
+    struct td_series by_time, by_number;
+    uint64_t times[SERIES_SLOTS], numbers[GROWTH_SLOTS];
 };
 
 /* What each owner held at a named snapshot. */
@@ -111,9 +116,6 @@ struct td_memory {
 /* What the owner held at a moving moment. */
 struct td_memory_amount td_owner_at(const struct td_owner *o, const struct td_moment_state *moment,
                                     int index);
-
-/* What the owner held at most around time_ns. */
-uint64_t td_owner_level(const struct td_owner *o, int64_t time_ns);
 
 /* The blocks of a moment, in the order of addresses; to be freed. TD_MOMENT_END: those live now. */
 TD_CHECK tdbg_status td_memory_blocks(const struct td_memory *m, enum td_memory_moment moment,

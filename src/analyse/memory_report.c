@@ -1,9 +1,10 @@
 /* memory_report.c: from the collector to a report: owners put together as groups, growth judged.
  *
  * A leak is told from a cache by its curve. Both hold memory at the end; but a cache has filled up at some
- * time and a leak is still growing. So what a group holds is looked at in equal parts of the time from its
+ * time and a leak is still growing. So what a group holds is looked at in equal parts of its life, from its
  * first allocation to the end: it grows when, after the first quarter, most parts hold more than the one
- * before, and much of what is held came after that quarter.
+ * before, and much of what is held came after that quarter. The clock of this life are the allocations of the
+ * program and not the time: while it waits, or frees everything at its end, nothing can leak.
  */
 #include "analyse/memory_core.h"
 
@@ -12,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_LEAKED_BLOCKS = 4 };
+/* Less is what every program leaves behind: its locale alone are more than a hundred small blocks. */
+enum { LEAST_LEAKED_BLOCKS = 4, MANY_LEAKED_BLOCKS = 500, LEAST_LEAKED_BYTES = 64 << 10 };
 
 static uint32_t group_index(const uint32_t *group_of, size_t owner)
 {
@@ -65,48 +67,67 @@ static void fold_owner(const struct td_memory *m, size_t i, struct td_memory_gro
     add(&g->to, held_then(m, i, 1));
 }
 
-/* The i-th of n equally spaced times in (from, to]. */
+/* The i-th of n equal parts of (from, to] ends there. */
 static int64_t part_end(int64_t from, int64_t to, int i, int n)
 {
     return from + (int64_t)((double)(to - from) * (i + 1) / n);
 }
 
-static void judge(struct td_memory_group *g, const uint64_t *curve, int n, int64_t end_ns)
+static bool is_much(struct td_memory_amount held)
 {
-    int quarter = n / 4, rises = 0;
-    uint64_t held = g->at[TD_MOMENT_END].bytes;
-    for (int i = quarter; i < n; i++)
-        rises += curve[i] > curve[i - 1];
-    bool late = held > curve[quarter - 1] && held - curve[quarter - 1] >= held / 4;
-    g->grows = rises * 2 >= n - quarter && late && g->at[TD_MOMENT_END].blocks >= LEAST_LEAKED_BLOCKS;
-    double seconds = 1e-9 * (double)(end_ns - part_end(g->first_ns, end_ns, quarter - 1, n));
-    g->rate = g->grows && seconds > 0 ? (double)(held - curve[quarter - 1]) / seconds : 0;
+    return held.blocks >= MANY_LEAKED_BLOCKS ||
+           (held.blocks >= LEAST_LEAKED_BLOCKS && held.bytes >= LEAST_LEAKED_BYTES);
 }
 
-/* Where a group's own time begins, its curve is needed anew: owners keep theirs by their own clock. */
+static void judge(struct td_memory_group *g, const uint64_t *curve, int n)
+{
+    int quarter = n / 4, rises = 0;
+    uint64_t held = g->at[TD_MOMENT_END].bytes, early = curve[quarter - 1];
+    for (int i = quarter; i < n; i++)
+        rises += curve[i] > curve[i - 1];
+    bool late = held > early && held - early >= held / 4;
+    g->grows = rises * 2 >= n - quarter && late && is_much(g->at[TD_MOMENT_END]);
+    double seconds = 1e-9 * (double)(g->last_ns - g->first_ns);
+    g->rate = g->grows && seconds > 0 ? (double)held / seconds : 0;
+}
+
+enum { PARTS = GROWTH_SLOTS / 2 }; /* an owner's series may be this coarse */
+
+/* Where a group's own life begins, its curve begins: all of its owners by one clock. */
+static void add_owner(const struct td_memory *m, const struct td_owner *o, int64_t first,
+                      const struct td_memory_report *r, struct td_memory_group *g, uint64_t *curve)
+{
+    for (int k = 0; k < PARTS; k++)
+        curve[k] += td_series_level(&o->by_number, o->numbers,
+                                    part_end(first, (int64_t)m->allocations, k, PARTS), o->live.bytes);
+    for (int k = 0; k < TD_MEMORY_CURVE; k++)
+        g->curve[k] += td_series_level(&o->by_time, o->times,
+                                       part_end(r->begin_ns, r->end_ns, k, TD_MEMORY_CURVE), o->live.bytes);
+}
+
 static tdbg_status judge_groups(const struct td_memory *m, const uint32_t *group_of,
                                 struct td_memory_report *r, struct tdbg_error *error)
 {
-    enum { PARTS = SERIES_SLOTS / 2 }; /* an owner's series may be this coarse */
     uint64_t(*curves)[PARTS] = calloc(r->group_count + 1, sizeof *curves);
-    if (!curves)
-        return td_fail_nomem(error);
-    for (size_t i = 0; i < m->owner_count; i++) {
-        uint32_t index = group_index(group_of, i);
-        struct td_memory_group *g = &r->groups[index];
-        for (int k = 0; k < PARTS; k++)
-            curves[index][k] += td_owner_level(&m->owners[i], part_end(g->first_ns, r->end_ns, k, PARTS));
-        for (int k = 0; k < TD_MEMORY_CURVE; k++)
-            g->curve[k] +=
-                td_owner_level(&m->owners[i], part_end(r->begin_ns, r->end_ns, k, TD_MEMORY_CURVE));
+    int64_t *first = calloc(r->group_count + 1, sizeof *first); /* 0: nothing yet, numbers begin at 1 */
+    tdbg_status status = curves && first ? TDBG_OK : td_fail_nomem(error);
+    for (size_t i = 0; status == TDBG_OK && i < m->owner_count; i++) {
+        int64_t *of_group = &first[group_index(group_of, i)];
+        if (m->owners[i].first && (*of_group == 0 || m->owners[i].first < *of_group))
+            *of_group = m->owners[i].first;
     }
-    for (size_t i = 0; i < r->group_count; i++) {
+    for (size_t i = 0; status == TDBG_OK && i < m->owner_count; i++) {
+        uint32_t index = group_index(group_of, i);
+        add_owner(m, &m->owners[i], first[index], r, &r->groups[index], curves[index]);
+    }
+    for (size_t i = 0; status == TDBG_OK && i < r->group_count; i++) {
         if (r->groups[i].at[TD_MOMENT_END].blocks)
-            judge(&r->groups[i], curves[i], PARTS, r->end_ns);
+            judge(&r->groups[i], curves[i], PARTS);
         r->leaks += r->groups[i].grows;
     }
+    free(first);
     free(curves);
-    return TDBG_OK;
+    return status;
 }
 
 static tdbg_status make_groups(const struct td_memory *m, const uint32_t *group_of,
@@ -157,7 +178,7 @@ static tdbg_status make_points(struct td_memory *m, struct td_memory_report *r, 
     if (!r->points)
         return td_fail_nomem(error);
     for (int i = 0; i < m->timeline.used; i++) {
-        r->points[i].time_ns = m->timeline.start_ns + (int64_t)((uint64_t)i << m->timeline.shift);
+        r->points[i].time_ns = m->timeline.start + (int64_t)((uint64_t)i << m->timeline.shift);
         r->points[i].most = m->most[i];
     }
     r->point_count = (size_t)m->timeline.used;

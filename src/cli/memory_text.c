@@ -122,10 +122,12 @@ static void put_leak(const struct memory_text *t, const struct td_memory_story *
 {
     char size[SIZE_TEXT];
     const struct td_memory_group *g = &s->report.groups[index];
-    fprintf(t->term->file, "%sleak:%s %s in %" PRIu64 " blocks, growing to the end, from %s\n",
+    const struct td_memory_label *label = &s->labels[index];
+    fprintf(t->term->file, "%sleak:%s %s in %" PRIu64 " blocks, growing to the end, from%s%s\n",
             term_style(t->term, STYLE_RED), term_style(t->term, STYLE_PLAIN),
-            text_size(size, g->at[TD_MOMENT_END].bytes), g->at[TD_MOMENT_END].blocks, s->labels[index].name);
-    put_stack(t, s->labels[index].stack);
+            text_size(size, g->at[TD_MOMENT_END].bytes), g->at[TD_MOMENT_END].blocks, label->stack ? "" : " ",
+            label->stack ? "" : label->name);
+    put_stack(t, label->stack);
 }
 
 static void put_held(const struct memory_text *t, const struct td_memory_story *s)
@@ -193,9 +195,11 @@ static void put_pins(const struct memory_text *t, const struct td_memory_story *
         const struct td_memory_group *g = &s->report.groups[list[i]];
         if (i && g->pins[moment] < v->free / 20)
             break; /* a bystander */
-        fprintf(t->term->file, "  %s next to %" PRIu64 " blocks of %s\n", text_size(pinned, g->pins[moment]),
-                g->at[moment].blocks, s->labels[list[i]].name);
-        put_stack(t, s->labels[list[i]].stack);
+        const struct td_memory_label *label = &s->labels[list[i]];
+        fprintf(t->term->file, "  %" PRIu64 " blocks, %s in holes next to them, from%s%s\n",
+                g->at[moment].blocks, text_size(pinned, g->pins[moment]), label->stack ? "" : " ",
+                label->stack ? "" : label->name);
+        put_stack(t, label->stack);
     }
     free(list);
 }
