@@ -11,7 +11,6 @@ struct td_lane *td_lane_new(uint32_t thread, struct td_budget *budget)
         return NULL;
     memset(lane, 0, offsetof(struct td_lane, ring)); /* the ring is touched as it is used */
     lane->thread = thread;
-    atomic_init(&lane->taken, true);
     td_tree_init(&lane->names);
     lane->parcels.budget = budget;
     return lane;

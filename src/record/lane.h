@@ -2,7 +2,8 @@
  *
  * A ring of events with one thread at each end: the program's puts in, the writer takes out, and neither
  * locks. A full ring makes the program wait: nothing is dropped. A thread finds its lane through a key of the
- * run; the lane of a thread that ended serves the next one that begins.
+ * run; the lane of a thread that ended serves the next one that begins. Nobody tells when a thread ends: what
+ * runs then may run after the run was closed and the lane is gone. Who needs a lane asks the system.
  *
  *                head                 tail
  *     program ──► │ event │ event │ event │ ──► writer
@@ -13,6 +14,7 @@
 #include "record/parcel.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 enum { TD_LANE_EVENTS = 1 << 14, TD_MAX_SCOPE_DEPTH = 256 };
 
@@ -48,7 +50,7 @@ struct td_open_scope {
 struct td_lane {
     struct td_lane *next; /* of the run's list, which only grows */
     uint32_t thread;      /* its number in the run */
-    atomic_bool taken;    /* by a thread that lives */
+    pid_t owner;          /* the thread that has it, or had it when it ended; under the lock of the run */
 
     /* the program's end */
     _Alignas(64) _Atomic uint64_t head;

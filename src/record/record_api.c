@@ -9,6 +9,8 @@
 #include "kernel/stats.h"
 #include "tensor/slice.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,16 +42,20 @@ void td_recorder_wake(tdbg_run *run)
 
 /* --- lanes ---------------------------------------------------------------------------------------------- */
 
+/* The thread that asks has no lane: one of its number belongs to an earlier thread. */
+static bool is_free(const struct td_lane *lane, pid_t self)
+{
+    return lane->owner == self || (tgkill(getpid(), lane->owner, 0) != 0 && errno == ESRCH);
+}
+
 /* A lane whose thread has ended, or a new one. */
 static struct td_lane *take_lane(tdbg_run *run)
 {
     struct td_lane *lane;
+    pid_t self = gettid();
     pthread_mutex_lock(&run->lock);
-    for (lane = atomic_load(&run->lanes); lane; lane = lane->next) {
-        bool taken = false;
-        if (atomic_compare_exchange_strong(&lane->taken, &taken, true))
-            break;
-    }
+    for (lane = atomic_load(&run->lanes); lane && !is_free(lane, self); lane = lane->next)
+        ;
     if (lane) {
         lane->depth = 0;
     } else if ((lane = td_lane_new(run->threads, &run->budget))) {
@@ -57,12 +63,10 @@ static struct td_lane *take_lane(tdbg_run *run)
         lane->next = atomic_load(&run->lanes);
         atomic_store(&run->lanes, lane);
     }
+    if (lane)
+        lane->owner = self;
     pthread_mutex_unlock(&run->lock);
-    if (lane && pthread_setspecific(run->key, lane) != 0) {
-        atomic_store(&lane->taken, false);
-        lane = NULL;
-    }
-    return lane;
+    return lane && pthread_setspecific(run->key, lane) == 0 ? lane : NULL;
 }
 
 static struct td_lane *lane_of(tdbg_run *run)

@@ -14,12 +14,6 @@
 
 static const uint64_t DEFAULT_STAGING = UINT64_C(256) << 20;
 
-/* A thread ends: its lane is free for another. */
-static void leave_lane(void *lane)
-{
-    atomic_store(&((struct td_lane *)lane)->taken, false);
-}
-
 static void copy_text(char *out, size_t size, const char *text)
 {
     size_t length = strnlen(text, size - 1);
@@ -54,7 +48,7 @@ static tdbg_status create(tdbg_run **out, const char *dir, struct tdbg_error *er
     if (!run)
         return td_fail_nomem(error);
     run->dir = strdup(dir);
-    if (!run->dir || pthread_key_create(&run->key, leave_lane) != 0) {
+    if (!run->dir || pthread_key_create(&run->key, NULL) != 0) {
         free(run->dir);
         free(run);
         return td_fail_nomem(error);
