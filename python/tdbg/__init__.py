@@ -10,11 +10,12 @@
 
 A thin layer: libtdbg reads, compares and records.
 """
-from ._library import Error, decode as _decode, library as _library
+from . import _library
+from ._library import Error
 from .compare import assert_close, diff
 from .loading import load
 
-__version__ = _decode(_library.tdbg_version())
+__version__ = _library.decode(_library.library.tdbg_version())
 __all__ = ["Error", "assert_close", "diff", "load", "record"]
 
 

@@ -44,15 +44,15 @@ class RunOptions(ctypes.Structure):
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("dtype", c_char_p), ("ndim", c_int), ("shape", POINTER(c_int64)),
-                ("strides", POINTER(c_int64))]
+    _fields_ = [("data", c_void_p), ("dtype", c_char_p), ("ndim", c_int), ("shape", c_void_p),
+                ("strides", c_void_p)]
 
 
 MAX_DIMS = 32
 ERROR = POINTER(ErrorInfo)
 HANDLE = POINTER(c_void_p)
 
-# Arguments and results. A tensor goes as a plain address: the recorder makes it once and uses it many times.
+# Arguments and results. A tensor goes as a plain address: a thread makes one and uses it many times.
 FUNCTIONS = {
     "tdbg_version": ([], c_char_p),
     "tdbg_input_open": ([HANDLE, c_char_p, ERROR], c_int),
@@ -69,6 +69,17 @@ FUNCTIONS = {
     "tdbg_diff_close": ([HANDLE], None),
     "tdbg_diff_json": ([c_void_p], c_char_p),
     "tdbg_diff_words": ([c_void_p], c_char_p),
+    "tdbg_run_open": ([HANDLE, c_char_p, POINTER(RunOptions)], c_int),
+    "tdbg_run_close": ([HANDLE], c_int),
+    "tdbg_run_trouble": ([c_void_p, ERROR], c_int),
+    "tdbg_run_saved": ([c_void_p], c_int64),
+    "tdbg_step": ([c_void_p, c_int64], None),
+    "tdbg_scope_begin": ([c_void_p, c_char_p], None),
+    "tdbg_scope_end": ([c_void_p], None),
+    "tdbg_cost": ([c_void_p, c_double, c_double, c_double], None),
+    "tdbg_tensor": ([c_void_p, c_char_p, c_void_p], None),
+    "tdbg_scalar": ([c_void_p, c_char_p, c_int64, c_double], None),
+    "tdbg_snapshot": ([c_void_p, c_char_p], None),
 }
 
 

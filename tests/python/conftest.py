@@ -2,7 +2,14 @@
 import os
 import sys
 
+import pytest
 from built import BINARY, ROOT
 
 os.environ.setdefault("TDBG_LIBRARY", str(BINARY.parent / "libtdbg.so"))
 sys.path.insert(0, str(ROOT / "python"))
+
+
+@pytest.fixture
+def tdbg_binary(tdbg):
+    """The `tdbg` fixture, where that name is the module's."""
+    return tdbg

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-import tdbg as module
+import tdbg
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def dumps(tmp_path):
 
 def message_of(*args, **options):
     with pytest.raises(AssertionError) as failure:
-        module.assert_close(*args, **options)
+        tdbg.assert_close(*args, **options)
     return str(failure.value)
 
 
-def test_diff_is_what_the_command_prints(tdbg, dumps):
-    printed = tdbg.json("diff", *dumps, status=1)
-    assert module.diff(*dumps) == printed
-    assert module.diff(*map(str, dumps)) == printed
+def test_diff_is_what_the_command_prints(tdbg_binary, dumps):
+    printed = tdbg_binary.json("diff", *dumps, status=1)
+    assert tdbg.diff(*dumps) == printed
+    assert tdbg.diff(*map(str, dumps)) == printed
     assert printed["first_divergence"]["diagnosis"][0]["kind"] == "scale"
 
 
@@ -42,18 +42,18 @@ def test_diff_is_what_the_command_prints(tdbg, dumps):
     ({"top": 0}, ["--top", "0"]),
     ({"match": "fuzzy", "threshold": 0.99}, ["--match", "fuzzy", "--threshold", "0.99"]),
 ])
-def test_options_are_those_of_the_command(tdbg, dumps, options, arguments):
-    assert module.diff(*dumps, **options) == tdbg.json("diff", *dumps, *arguments, status=1)
+def test_options_are_those_of_the_command(tdbg_binary, dumps, options, arguments):
+    assert tdbg.diff(*dumps, **options) == tdbg_binary.json("diff", *dumps, *arguments, status=1)
 
 
-def test_reference_layout_and_pairs(tdbg, dumps, tmp_path):
+def test_reference_layout_and_pairs(tdbg_binary, dumps, tmp_path):
     a, b = dumps
-    assert module.diff(a, b, reference=a) == tdbg.json("diff", a, b, "--reference", a, status=1)
+    assert tdbg.diff(a, b, reference=a) == tdbg_binary.json("diff", a, b, "--reference", a, status=1)
     one = f"{a}/0_query.pth"
-    assert module.diff(one, one, layout="t h d -> t h d")["summary"]["identical"] == 1
+    assert tdbg.diff(one, one, layout="t h d -> t h d")["summary"]["identical"] == 1
     pairs = tmp_path / "pairs.json"
-    tdbg.run("diff", a, b, "--save-pairs", pairs)
-    assert module.diff(a, b, pairs=pairs)["pairs"][0]["strategy"] == "manual"
+    tdbg_binary.run("diff", a, b, "--save-pairs", pairs)
+    assert tdbg.diff(a, b, pairs=pairs)["pairs"][0]["strategy"] == "manual"
 
 
 @pytest.mark.parametrize("options, message", [
@@ -65,14 +65,14 @@ def test_reference_layout_and_pairs(tdbg, dumps, tmp_path):
     ({"layout": "->"}, "is no layout"),
 ])
 def test_misuse_is_told(dumps, options, message):
-    with pytest.raises(module.Error, match=message) as failure:
-        module.diff(*dumps, **options)
+    with pytest.raises(tdbg.Error, match=message) as failure:
+        tdbg.diff(*dumps, **options)
     assert failure.value.status == "MISUSE"
 
 
 def test_assert_close_on_dumps_has_the_diagnosis(dumps):
     a, b = dumps
-    module.assert_close(a, a)
+    tdbg.assert_close(a, a)
     text = message_of(a, b)
     assert "9 pairs: 8 identical, 1 diverged" in text
     assert "first divergence: 1_key" in text
@@ -86,7 +86,7 @@ def test_assert_close_on_dumps_has_the_diagnosis(dumps):
 def test_assert_close_in_memory(dtype):
     value = (torch.arange(24).reshape(2, 3, 4) % 7).to(dtype)
     other = value.clone()
-    module.assert_close({"x": value}, {"x": other})
+    tdbg.assert_close({"x": value}, {"x": other})
     other[1, 2, 3] = not other[1, 2, 3] if dtype is torch.bool else 100
     assert "[1, 2, 3" in message_of({"x": value}, {"x": other})
 
@@ -94,28 +94,28 @@ def test_assert_close_in_memory(dtype):
 def test_arrays_tensors_numbers_and_nests_mix():
     values = {"model": {"w": np.arange(6.).reshape(2, 3), "list": [1, np.float32(2)]}}
     same = {"model": {"w": torch.arange(6.).reshape(3, 2).double().reshape(2, 3), "list": (1, torch.tensor(2.))}}
-    module.assert_close(values, same)
-    names = [pair["name"] for pair in module.diff(values, same)["pairs"]]
+    tdbg.assert_close(values, same)
+    names = [pair["name"] for pair in tdbg.diff(values, same)["pairs"]]
     assert names == ["model.w", "model.list.0", "model.list.1"]
-    assert module.diff(values, same)["a"]["path"] == "(in memory)"
+    assert tdbg.diff(values, same)["a"]["path"] == "(in memory)"
 
 
 def test_kinds_of_torch_tensors():
     value = torch.randn(4, 6)
     for other in (value.t().contiguous().t(), torch.nn.Parameter(value), value.to_sparse(), -(-value)):
-        module.assert_close(value, other, rtol=0, atol=0)
+        tdbg.assert_close(value, other, rtol=0, atol=0)
     quantised = torch.quantize_per_tensor(value, 0.5, 0, torch.qint8)
-    module.assert_close(quantised, quantised.dequantize(), rtol=0, atol=0)
+    tdbg.assert_close(quantised, quantised.dequantize(), rtol=0, atol=0)
     spun = torch.randn(3, dtype=torch.complex64)
-    module.assert_close(spun.conj(), spun.conj().resolve_conj(), rtol=0, atol=0)
-    module.assert_close(value.numpy().astype(">f4"), value, rtol=0, atol=0)
+    tdbg.assert_close(spun.conj(), spun.conj().resolve_conj(), rtol=0, atol=0)
+    tdbg.assert_close(value.numpy().astype(">f4"), value, rtol=0, atol=0)
 
 
 def test_what_has_no_counterpart_fails_unless_allowed():
     x = np.random.default_rng(0).normal(size=(4, 8))
     assert "only in b: y" in message_of({"x": x}, {"x": x, "y": x[0]})
     assert "in part: x: a: slice 0:3 of axis 1, of shape [4, 8]" in message_of({"x": x}, {"x": x[:, :3]})
-    module.assert_close({"x": x}, {"x": x, "y": x[0]}, unmatched=True)
+    tdbg.assert_close({"x": x}, {"x": x, "y": x[0]}, unmatched=True)
     assert "x" in message_of({"x": x}, {"q": np.zeros(3, "i4")})
 
 
@@ -124,20 +124,20 @@ def test_nan_on_one_side_is_a_divergence():
     y = x.copy()
     y[3] = np.nan
     assert "nan" in message_of(x, y)
-    module.assert_close(y, y)
+    tdbg.assert_close(y, y)
 
 
 def test_bad_values_and_options():
     with pytest.raises(TypeError, match="no type tdbg compares"):
-        module.diff(np.array(["a"]), np.zeros(1))
+        tdbg.diff(np.array(["a"]), np.zeros(1))
     with pytest.raises(ValueError, match="two tensors are named a.b"):
-        module.diff({"a": {"b": 1}, "a.b": 2}, 1)
+        tdbg.diff({"a": {"b": 1}, "a.b": 2}, 1)
     with pytest.raises(TypeError, match="no option tolerance"):
-        module.assert_close(1, 1, tolerance=1)
-    with pytest.raises(module.Error, match="cannot open") as failure:
-        module.diff("nowhere", np.zeros(1))
+        tdbg.assert_close(1, 1, tolerance=1)
+    with pytest.raises(tdbg.Error, match="cannot open") as failure:
+        tdbg.diff("nowhere", np.zeros(1))
     assert failure.value.status == "IO"
 
 
 def test_documents_are_json(dumps):
-    json.dumps(module.diff(*dumps), allow_nan=False)
+    json.dumps(tdbg.diff(*dumps), allow_nan=False)

@@ -1,0 +1,276 @@
+"""tdbg.record: a PyTorch model records itself, into a folder that tdbg reads like any other input.
+
+    with tdbg.record(model, "runs/a", tensors="layers.*") as run:
+        for batch in batches:
+            loss = model(batch).loss
+            loss.backward()
+            run.scalar("loss", loss)
+            run.step()
+
+Everything is handed to the library as an address with shape and strides; the library copies or reduces it before the
+call returns. Nothing is computed here, and a tensor is copied here only when it has no address on this machine: on
+another device, sparse, quantised.
+"""
+import contextlib
+import ctypes
+import fnmatch
+import os
+import pathlib
+import sys
+import threading
+import weakref
+
+import torch
+
+from ._library import MAX_DIMS, STATUSES, Error, ErrorInfo, RunOptions, Tensor, check, decode, encode, library
+from .hooks import Enter, EnterRoot, Gradients, Leave, Tap
+
+NAMES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
+         "float8_e5m2fnuz", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool", "complex64",
+         "complex128")
+DTYPES = {getattr(torch, name): name.encode() for name in NAMES if hasattr(torch, name)}
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+INT64S = ctypes.c_int64 * MAX_DIMS
+
+tdbg_tensor = library.tdbg_tensor
+alive = weakref.WeakSet()
+
+
+def record(model=None, path=None, tensors="*", every=1, grads=True, stats_only=False, **options):
+    """Begins to record `model` into the folder `path`; a context manager, or a handle with step() and close().
+
+    path        None: the folder that TDBG_RUN names; without it nothing is recorded, at next to no cost
+    tensors     a pattern or a list of them ("layers.*", "*.attn.output", "*.grad"); one must fit the name of a
+                tensor, or that of its module
+    every       record the tensors of every Nth step
+    grads       gradients of outputs and parameters too
+    stats_only  keep statistics of each tensor and not its values
+    capture     rules of the library instead of `every` and `stats_only`: "*.grad=stats; layers.0.*@0:10=full"
+    inputs      what goes into the model too: input, input[1], input.mask
+    params      the parameters too, as each step finds them
+    replace     remove an earlier run in the folder; else it is an error
+    control     whether a console may attach to the run
+    """
+    return Recording(model, path, tensors, every, grads, stats_only, **options)
+
+
+class Thread(threading.local):
+    """What a thread hands tensors over with, made once, and the scopes it has open."""
+
+    def __init__(self):
+        self.shape, self.strides = INT64S(), INT64S()
+        self.tensor = Tensor(shape=ctypes.addressof(self.shape))
+        self.address = ctypes.addressof(self.tensor)
+        self.strides_address = ctypes.addressof(self.strides)
+        self.open = []
+        self.replays = False
+
+
+class Recording:
+    """A run under way. See tdbg.record."""
+
+    def __init__(self, model, path, tensors, every, grads, stats_only, capture=None, inputs=False, params=False,
+                 replace=False, control=True):
+        if every < 1:
+            raise ValueError(f"every={every}: 1 or more")
+        if capture and (every != 1 or stats_only):
+            raise ValueError("capture says what every and stats_only would; give one or the other")
+        self.path = path
+        self.grads = grads
+        self.inputs = inputs
+        self.mine = Thread()
+        self.number = 0
+        self._patterns = [tensors] if isinstance(tensors, str) else list(tensors)
+        self._every = every
+        self._parameters, self._stale = {}, True
+        self._hooks, self._rewound = [], []
+        self.run = open_run(path, capture or f"*@every:{every}={'stats' if stats_only else 'full'}", replace, control)
+        self._finalizer = weakref.finalize(self, close_run, self.run, path)
+        alive.add(self)
+        if model is not None and self.run:
+            self._attach(model, params)
+
+    # --- what the program tells ------------------------------------------------------------------------------------
+
+    def step(self, number=None):
+        """The next step begins, or the one of that number."""
+        self.number = self.number + 1 if number is None else number
+        for counter in self._rewound:
+            counter.rewind()
+        library.tdbg_step(self.run, self.number)
+        self._stale = True
+
+    def scalar(self, name, value, step=None):
+        """A number to follow over the steps: a loss, a learning rate."""
+        value = value.detach() if isinstance(value, torch.Tensor) else value
+        library.tdbg_scalar(self.run, encode(name), self.number if step is None else step, float(value))
+
+    def tensor(self, name, value):
+        """A tensor that no module returns."""
+        self.write(encode(name), value)
+
+    @contextlib.contextmanager
+    def scope(self, name):
+        """A stretch of the program with a name: data loading, the optimiser."""
+        library.tdbg_scope_begin(self.run, encode(name))
+        try:
+            yield
+        finally:
+            library.tdbg_scope_end(self.run)
+
+    def snapshot(self, name):
+        """Marks a moment for `tdbg memory`."""
+        library.tdbg_snapshot(self.run, encode(name))
+
+    @property
+    def saved(self):
+        """The last step that is whole on disk, whatever happens now; -1 before the first."""
+        return library.tdbg_run_saved(self.run)
+
+    def close(self):
+        """Removes the hooks and waits until everything is on disk."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks, self._rewound = [], []
+        self.run = None
+        trouble = self._finalizer()  # None, too, when it was closed before
+        if trouble:
+            raise trouble
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        try:
+            self.close()
+        except Error:
+            if kind is None:  # else the program's own trouble is the one to hear of
+                raise
+
+    # --- what the hooks tell ---------------------------------------------------------------------------------------
+
+    def wants(self, name, module):
+        return any(fnmatch.fnmatchcase(name, p) or fnmatch.fnmatchcase(module, p) for p in self._patterns)
+
+    def write(self, name, value):
+        """Hands a tensor over. Returns nothing: a hook that returned something would change the model."""
+        dtype = DTYPES.get(value.dtype)
+        if dtype is None or type(value) not in PLAIN or not value.is_cpu or value.is_neg() or value.is_conj() \
+                or value.layout is not torch.strided:
+            value = self._addressable(value)
+            if value is None:
+                return
+            dtype = DTYPES[value.dtype]
+        shape = value.shape
+        rank = len(shape)
+        if rank > MAX_DIMS:
+            return
+        mine = self.mine
+        tensor = mine.tensor
+        mine.shape[:rank] = shape
+        if value.is_contiguous():
+            tensor.strides = None
+        else:
+            mine.strides[:rank] = value.stride()
+            tensor.strides = mine.strides_address
+        tensor.ndim = rank
+        tensor.dtype = dtype
+        tensor.data = value.data_ptr()
+        tdbg_tensor(self.run, name, mine.address)
+
+    def write_parameters(self):
+        """Those that this step begins with, before it uses them."""
+        if self._stale:
+            self._stale = False
+            for name, parameter in self._parameters.items():
+                self.write(name, parameter)
+
+    def _addressable(self, value):
+        """The same values, dense, on this machine; None for what has no values or is not asked for now."""
+        value = value.detach()
+        if hasattr(value, "to_local"):  # a shard of a distributed tensor
+            value = value.to_local()
+        if value.device.type == "meta" or (value.device.type != "cpu" and self.number % self._every):
+            return None
+        try:
+            if value.is_quantized:
+                value = value.dequantize()
+            if value.layout is not torch.strided:
+                value = value.to_dense()
+            value = value.cpu().resolve_conj().resolve_neg()
+            value.data_ptr()
+        except RuntimeError:  # a tensor of a transformation, without values of its own
+            return None
+        return value if value.dtype in DTYPES else None
+
+    # --- hooks -----------------------------------------------------------------------------------------------------
+
+    def _attach(self, model, params):
+        for name, module in model.named_modules():
+            tap = Tap(self, name, module)
+            self._rewound.append(tap)
+            self._hooks.append(enter(module, tap, root=module is model))
+            self._hooks.append(module.register_forward_hook(Leave(tap)))
+        for name, parameter in model.named_parameters():
+            if torch.nn.parameter.is_lazy(parameter) or parameter.is_meta:
+                continue
+            owner = name.rpartition(".")[0]
+            if params and self.wants(name, owner):
+                self._parameters[encode(name)] = parameter
+            if self.grads and parameter.requires_grad and self.wants(f"{name}.grad", owner):
+                gradients = Gradients(self, f"{name}.grad", parameter)
+                self._hooks.append(gradients)
+                self._rewound.append(gradients)
+
+
+
+def enter(module, tap, root):
+    if not root:
+        return module.register_forward_pre_hook(Enter(tap))
+    try:
+        return module.register_forward_pre_hook(EnterRoot(tap), with_kwargs=True)
+    except TypeError:  # torch 1 shows a hook only what comes without a name
+        return module.register_forward_pre_hook(EnterRoot(tap))
+
+
+def open_run(path, capture, replace, control):
+    """The library's handle, or None where nothing is to be recorded."""
+    error, run = ErrorInfo(), ctypes.c_void_p()
+    rank, world = ranks()
+    options = RunOptions(capture=encode(capture), program=encode(program()), rank=rank, world=world, replace=replace,
+                         no_control=not control, error=ctypes.pointer(error))
+    status = library.tdbg_run_open(ctypes.byref(run), encode(path), ctypes.byref(options))
+    check(status, error, path and decode(encode(path)))
+    return run.value
+
+
+def close_run(run, path):
+    """Waits for the disk; what went wrong while recording, if anything did."""
+    error = ErrorInfo()
+    library.tdbg_run_trouble(run, ctypes.byref(error))
+    status = library.tdbg_run_close(ctypes.byref(ctypes.c_void_p(run)))
+    message = decode(error.message) or "the last step could not be saved"
+    return Error(STATUSES[status], f"{path}: the recording ended early: {message}") if status else None
+
+
+def program():
+    """What runs, by its name; python itself is no answer."""
+    return pathlib.Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in ("", "-c") else None
+
+
+def ranks():
+    """Of torch.distributed, once it has begun; else the library asks the launcher's environment."""
+    distributed = getattr(torch, "distributed", None)
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 0
+
+
+def forget():
+    """In a forked child: the run and its threads belong to the parent."""
+    for recording in list(alive):
+        recording.run = None
+        recording._finalizer.detach()
+
+
+os.register_at_fork(after_in_child=forget)

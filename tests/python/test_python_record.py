@@ -1,0 +1,457 @@
+"""tdbg.record: what is recorded is what the model computed, bit for bit, whatever the model does."""
+import collections
+import copy
+import dataclasses
+import os
+import pickle
+import threading
+
+import gpt
+import pytest
+import tdbg
+import torch
+from runs import bits, query, scopes, values
+from torch import nn
+from torch.nn.utils import parametrize
+from torch.utils.checkpoint import checkpoint
+
+TWO = not torch.__version__.startswith("1.")
+REENTRANT = [{"use_reentrant": True}, {"use_reentrant": False}] if TWO else [{}]
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def run(tmp_path):
+    return tmp_path / "run"
+
+
+class Echo(nn.Module):
+    """Returns what a function makes of its input."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+def echoed(run, function, *args, **options):
+    """What is recorded of one call of `function` as a module."""
+    module = Echo(function)
+    with tdbg.record(module, run, **options):
+        module(*args)
+    return values(run)
+
+
+def witnessed(model):
+    """Hooks of our own, written the obvious way: every output and its gradient, cloned."""
+    seen = {}
+
+    def hook(name):
+        def see(module, args, output):
+            seen[name] = output.detach().clone()
+            if output.requires_grad:
+                output.register_hook(lambda grad: seen.__setitem__(f"{name}.grad", grad.clone()))
+        return see
+
+    for name, module in model.named_modules():
+        module.register_forward_hook(hook(f"{name}.output" if name else "output"))
+    return seen
+
+
+# --- values and gradients ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_outputs_and_gradients_bit_for_bit(run, dtype):
+    model = gpt.model().to(dtype)
+    seen = witnessed(model)
+    with tdbg.record(model, run) as recording:
+        for step in range(2):
+            model.zero_grad()
+            model(gpt.ids(step)).float().logsumexp(-1).sum().backward()
+            expected = {**{name: bits(t) for name, t in seen.items()},
+                        **{f"{name}.grad": bits(p.grad) for name, p in model.named_parameters()}}
+            recording.step()
+            if step == 0:
+                first = expected
+    assert values(run, 0) == first
+    assert values(run, 1) == expected
+    assert "layers.1.attn.qkv.weight.grad" in first and "layers.0.mlp.1.output.grad" in first
+
+
+def test_read_back_through_the_library(run):
+    model = gpt.model()
+    seen = witnessed(model)
+    with tdbg.record(model, run, grads=False):
+        model(gpt.ids())
+    tensors = tdbg.load(run)
+    assert len(tensors) == len(seen)
+    for name, value in seen.items():
+        assert tensors[name].tobytes() == value.numpy().tobytes(), name
+
+
+def test_the_model_is_not_changed_by_being_recorded(run):
+    plain, watched = gpt.model(), gpt.model()
+    for model in (plain, watched):
+        optimiser = torch.optim.SGD(model.parameters(), 0.1)
+        recording = tdbg.record(model, run) if model is watched else None
+        for step in range(3):
+            optimiser.zero_grad()
+            model(gpt.ids(step)).logsumexp(-1).sum().backward()
+            optimiser.step()
+            if recording:
+                recording.step()
+        if recording:
+            recording.close()
+    for a, b in zip(plain.parameters(), watched.parameters()):
+        assert torch.equal(a, b)
+
+
+# --- what is asked for ---------------------------------------------------------------------------------------------
+
+def test_patterns_choose_tensors_and_modules(run, tmp_path):
+    model = gpt.model()
+    with tdbg.record(model, run, tensors="layers.1.*"):
+        model(gpt.ids()).sum().backward()
+    names = list(values(run))
+    assert names and all(name.startswith("layers.1.") for name in names)
+    assert "layers.1.attn.qkv.weight.grad" in names and "layers.1.ln1.output" in names
+    other = tmp_path / "other"
+    with tdbg.record(model, other, tensors=["*.attn", "head.weight.grad"]):
+        model(gpt.ids()).sum().backward()
+    assert set(values(other)) == {f"layers.{i}.attn.output{end}" for i in range(3) for end in ("", ".grad")} | \
+        {"head.weight.grad"}
+    assert ("GPT", "layers.0", "layers.0.mlp", "layers.0.mlp.1") in scopes(other), "scopes are not chosen"
+
+
+def test_every_nth_step(run):
+    model = gpt.model()
+    with tdbg.record(model, run, tensors="head", every=2, grads=False) as recording:
+        for _ in range(5):
+            model(gpt.ids())
+            recording.step()
+    assert query(run, "SELECT DISTINCT s.number FROM tensor t JOIN step s ON s.ordinal = t.step") == [(0,), (2,), (4,)]
+    assert query(run, "SELECT count(*) FROM step") == [(5,)]
+
+
+def test_statistics_only(run):
+    model = gpt.model()
+    with tdbg.record(model, run, stats_only=True, grads=False):
+        output = model(gpt.ids()).detach()
+    assert not list(run.glob("*.safetensors"))
+    [(count, mean, absmax)] = query(run, "SELECT count, mean, absmax FROM tensor WHERE name = 'output'")
+    assert count == output.numel()
+    assert mean == pytest.approx(output.double().mean().item(), rel=1e-12)
+    assert absmax == output.abs().max().item()
+
+
+def test_capture_rules_pass_through(run):
+    model = gpt.model()
+    with tdbg.record(model, run, capture="*.ln1.*=full; output=stats"):
+        model(gpt.ids())
+    assert set(values(run)) == {f"layers.{i}.ln1.output" for i in range(3)}
+    assert len(query(run, "SELECT name FROM tensor")) == 4
+    with pytest.raises(ValueError, match="capture says what every and stats_only would"):
+        tdbg.record(model, run, capture="*=full", every=2)
+    with pytest.raises(tdbg.Error):
+        tdbg.record(model, run.parent / "bad", capture="nonsense")
+
+
+def test_inputs_and_parameters(run):
+    model = gpt.model()
+    with tdbg.record(model, run, inputs=True, params=True, grads=False) as recording:
+        model(gpt.ids())
+        first = {name: bits(p) for name, p in model.named_parameters()}
+        with torch.no_grad():
+            model.head.weight.mul_(2)
+        recording.step()
+        model(gpt.ids())
+        recording.step()
+    assert values(run)["input"] == bits(gpt.ids())
+    assert {name: values(run)[name] for name in first} == first
+    assert values(run, 1)["head.weight"] == bits(model.head.weight)
+    assert not (run / "step-00000002.safetensors").exists(), "a step that nothing happened in"
+
+
+def test_scalars_scopes_tensors_and_costs(run):
+    model = gpt.model()
+    with tdbg.record(model, run, grads=False) as recording:
+        with recording.scope("data"):
+            batch = gpt.ids()
+        recording.tensor("mine", torch.arange(3.))
+        recording.scalar("loss", model(batch).mean())
+        recording.step(7)
+        recording.scalar("loss", 2)
+        recording.scalar("lr", torch.tensor(0.5), step=3)
+    assert values(run)["mine"] == bits(torch.arange(3.))
+    assert [row[:2] for row in query(run, "SELECT name, step FROM scalar")] == [("loss", 0), ("loss", 7), ("lr", 3)]
+    assert ("data",) in scopes(run)
+
+
+# --- what models do ------------------------------------------------------------------------------------------------
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+@dataclasses.dataclass
+class Result:
+    logits: object
+    hidden: object = None
+
+
+class ModelOutput(collections.OrderedDict):
+    """As in Hugging Face's library: a dict with attributes."""
+
+
+def test_names_of_nested_outputs(run):
+    one = torch.ones(1)
+    output = (one, [one, None, "text"], {"a": one, "b": (one,)}, Pair(one, one), Result(one, {"x": one}),
+              ModelOutput(logits=one))
+    assert list(echoed(run, lambda: output)) == [
+        "output[0]", "output[1][0]", "output[2].a", "output[2].b[0]", "output[3].left", "output[3].right",
+        "output[4].logits", "output[4].hidden.x", "output[5].logits"]
+
+
+def test_an_output_that_contains_itself_ends(run):
+    loop = [torch.ones(1)]
+    loop.append(loop)
+    assert "output[0]" in echoed(run, lambda: loop)
+
+
+BASE = torch.arange(24.).reshape(4, 6)
+KINDS = {
+    "transposed": BASE.t(), "expanded": BASE[0].expand(3, 6), "stepped": BASE[::2, 1::2], "scalar": BASE[1, 2],
+    "empty": BASE[:0], "channels": torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last),
+    "half": BASE.half(), "bfloat16": BASE.bfloat16(), "bool": BASE > 3, "int8": BASE.to(torch.int8),
+    "complex": torch.randn(3, dtype=torch.complex64), "parameter": nn.Parameter(BASE),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_of_tensors(run, kind):
+    assert echoed(run, lambda: KINDS[kind])["output"] == bits(KINDS[kind])
+
+
+def test_tensors_without_an_address_of_their_own(run):
+    spun = torch.randn(3, dtype=torch.complex64)
+    quantised = torch.quantize_per_tensor(BASE, 0.5, 0, torch.qint8)
+    got = echoed(run, lambda: {"sparse": BASE.to_sparse(), "conj": spun.conj(), "quantised": quantised,
+                               "neg": spun.conj().imag})
+    assert got == {"output.sparse": bits(BASE), "output.conj": bits(spun.conj().resolve_conj()),
+                   "output.quantised": bits(quantised.dequantize()), "output.neg": bits(-spun.imag)}
+
+
+def test_meta_tensors_are_passed_over(run):
+    assert list(echoed(run, lambda: (torch.ones(2, device="meta"), torch.ones(1)))) == ["output[1]"]
+    with tdbg.record(nn.Linear(2, 2, device="meta"), run.parent / "meta"):
+        pass
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_cuda_tensors_are_copied(run):
+    assert echoed(run, lambda: BASE.cuda())["output"] == bits(BASE)
+
+
+def test_no_grad_and_autocast(run):
+    model = gpt.model()
+    with tdbg.record(model, run) as recording:
+        with torch.no_grad():
+            model(gpt.ids())
+        recording.step()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            model(gpt.ids())
+    assert not [name for name in values(run) if name.endswith(".grad")]
+    assert values(run, 1)["layers.0.attn.qkv.output"][0] == "BF16"
+
+
+def test_a_module_used_again_gets_numbers(run):
+    shared = nn.Linear(3, 3)
+    model = nn.Sequential(shared, nn.ReLU(), shared)
+    x = torch.randn(2, 3)
+    with tdbg.record(model, run) as recording:
+        model(x).sum().backward()
+        recording.step()
+        model(x)
+    first = shared(x)
+    assert values(run)["0.output"] == bits(first)
+    assert values(run)["0.output#2"] == bits(shared(first.relu()))
+    assert values(run)["0.output.grad#2"] == bits(torch.ones(2, 3)), "the gradient has the number of its output"
+    assert "1.output" in values(run, 1) and "1.output#2" not in values(run, 1)
+
+
+def test_in_place_changes_do_not_reach_back(run):
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=True))
+    x = torch.randn(4, 3)
+    with tdbg.record(model, run):
+        model(x).sum().backward()
+    assert values(run)["0.output"] == bits(model[0](x))
+    assert values(run)["1.output"] == bits(model[0](x).relu())
+
+
+class Trips(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(2, 2), Echo(self.trip))
+
+    def trip(self, x):
+        if x.shape[0] == 1:
+            raise ValueError("one is too few")
+        return x
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_an_exception_in_forward_leaves_no_scope_open(run):
+    model = Trips()
+    with tdbg.record(model, run):
+        for batch in (1, 2):
+            try:
+                model(torch.ones(batch, 2))
+            except ValueError:
+                pass
+        with pytest.raises(ValueError):
+            model(torch.ones(1, 2))
+        model.inner[0](torch.ones(1, 2))  # not within what the exception left
+    assert scopes(run) == {("Trips",), ("Trips", "inner"), ("Trips", "inner", "inner.0"),
+                           ("Trips", "inner", "inner.1"), ("inner.0",)}
+
+
+@pytest.mark.parametrize("how", REENTRANT, ids=str)
+def test_checkpointing_records_once(run, how):
+    class Saving(gpt.GPT):
+        def forward(self, ids):
+            x = self.wte(ids)
+            for layer in self.layers:
+                x = checkpoint(layer, x, **how)
+            return self.head(self.ln(x))
+
+    plain, saving = Saving(), Saving()
+    saving.load_state_dict(plain.state_dict())
+    plain.forward = lambda ids: plain.head(plain.ln(plain.layers[2](plain.layers[1](plain.layers[0](plain.wte(ids))))))
+    for model, folder in ((plain, run.parent / "plain"), (saving, run)):
+        with tdbg.record(model, folder):
+            model(gpt.ids()).sum().backward()
+    assert values(run) == values(run.parent / "plain")
+
+
+def test_parametrisations(run):
+    class Double(nn.Module):
+        def forward(self, weight):
+            return weight * 2
+
+    model = nn.Sequential(nn.Linear(2, 2))
+    parametrize.register_parametrization(model[0], "weight", Double())
+    with tdbg.record(model, run):
+        model(torch.ones(1, 2)).sum().backward()
+    got = values(run)
+    assert got["0.parametrizations.weight.0.output"] == bits(model[0].weight)
+    assert got["0.parametrizations.weight.original.grad"] == bits(torch.full((2, 2), 2.))
+
+
+def test_threads_record_side_by_side(run):
+    model = gpt.model()
+    with tdbg.record(model, run, grads=False):
+        threads = [threading.Thread(target=lambda i=i: model(gpt.ids(i))) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    got = values(run)
+    expected = sorted(bits(model(gpt.ids(i)))[2] for i in range(4))
+    assert sorted(got[name][2] for name in ("output", "output#2", "output#3", "output#4")) == expected
+    paths = scopes(run)
+    assert {path[:1] for path in paths} == {("GPT",)} and len(paths) == len([m for m in model.modules()]) - 1
+
+
+def test_replicas_share_the_recording(run):
+    model = gpt.model()
+    with tdbg.record(model, run, grads=False):
+        model._replicate_for_data_parallel()(gpt.ids())
+    assert values(run)["output"] == bits(model(gpt.ids()))
+
+
+def test_recordings_nest(run):
+    model = gpt.model()
+    with tdbg.record(model, run, grads=False), tdbg.record(model.layers, run.parent / "inner", grads=False):
+        model(gpt.ids())
+    inner, outer = values(run.parent / "inner"), values(run)
+    assert inner["0.attn.output"] == outer["layers.0.attn.output"]
+
+
+def test_copies_and_pickles_of_a_recorded_model_are_silent(run):
+    model = gpt.model()
+    with tdbg.record(model, run, grads=False):
+        twin, thawed = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+        twin(gpt.ids())
+        thawed(gpt.ids())
+    assert query(run, "SELECT count(*) FROM tensor") == [(0,)]
+
+
+def test_a_forked_child_does_not_record(run):
+    model = gpt.model()
+    with tdbg.record(model, run, tensors="output", grads=False):
+        torch.set_num_threads(1)
+        child = os.fork()
+        if child == 0:
+            model(gpt.ids())
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        model(gpt.ids())
+    assert len(query(run, "SELECT name FROM tensor")) == 1
+
+
+# --- the handle ----------------------------------------------------------------------------------------------------
+
+def test_hooks_are_gone_after_close(run):
+    model = gpt.model()
+    recording = tdbg.record(model, run)
+    recording.close()
+    recording.close()
+    model(gpt.ids()).sum().backward()
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    assert query(run, "SELECT count(*) FROM tensor") == [(0,)]
+
+
+def test_a_run_is_not_overwritten_unless_asked(run):
+    tdbg.record(None, run).close()
+    with pytest.raises(tdbg.Error, match=str(run)):
+        tdbg.record(None, run)
+    tdbg.record(None, run, replace=True).close()
+
+
+def test_without_a_folder_nothing_happens(monkeypatch, run):
+    monkeypatch.delenv("TDBG_RUN", raising=False)
+    model = gpt.model()
+    with tdbg.record(model) as recording:
+        assert not any(m._forward_hooks for m in model.modules())
+        model(gpt.ids())
+        recording.scalar("loss", 1)
+        recording.step()
+    monkeypatch.setenv("TDBG_RUN", str(run))
+    with tdbg.record(model, grads=False):
+        model(gpt.ids())
+    assert "output" in values(run)
+
+
+def test_steps_are_saved_as_they_end(run):
+    model = gpt.model()
+    with tdbg.record(model, run, tensors="output") as recording:
+        assert recording.saved == -1
+        for _ in range(3):
+            model(gpt.ids())
+            recording.step()
+        while recording.saved < 2:
+            pass
+        assert (run / "step-00000002.safetensors").exists()
+
+
+def test_an_exception_passes_through_the_recording(run):
+    with pytest.raises(ZeroDivisionError):
+        with tdbg.record(gpt.model(), run):
+            1 / 0
