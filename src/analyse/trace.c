@@ -37,7 +37,7 @@ struct begun {
 struct thread {
     uint32_t key; /* name number of "PID\nTID" */
     uint32_t open;
-    bool device;
+    bool device, named;
     char name[64];
 };
 
@@ -74,15 +74,30 @@ static bool grow(void **items, size_t *room, size_t count, size_t size)
 
 /* --- Threads -------------------------------------------------------------------------------------------- */
 
+/* The first 60 bytes of a process or thread number, which are all there is. */
+static size_t put_number(char *out, struct td_slice number)
+{
+    size_t size = number.size > 60 ? 60 : number.size;
+    if (size)
+        memcpy(out, number.data, size);
+    return size;
+}
+
+static void name_by_number(struct thread *thread, const char *kind, struct td_slice number)
+{
+    snprintf(thread->name, sizeof thread->name, "%s %.*s", kind, (int)(number.size > 40 ? 40 : number.size),
+             number.data ? number.data : "");
+}
+
 static tdbg_status find_thread(struct trace *t, const struct td_trace_event *e, uint32_t *out,
                                struct tdbg_error *error)
 {
     char key[128];
     uint32_t id;
-    int length = snprintf(key, sizeof key, "%.*s\n%.*s", (int)(e->pid.size > 60 ? 60 : e->pid.size),
-                          e->pid.data ? e->pid.data : "", (int)(e->tid.size > 60 ? 60 : e->tid.size),
-                          e->tid.data ? e->tid.data : "");
-    TD_TRY(td_profile_name(t->profile, key, (size_t)length, &id, error));
+    size_t length = put_number(key, e->pid);
+    key[length++] = '\n';
+    length += put_number(key + length, e->tid);
+    TD_TRY(td_profile_name(t->profile, key, length, &id, error));
     for (size_t i = 0; i < t->thread_count; i++) {
         size_t at = (t->thread_last + i) % t->thread_count;
         if (t->threads[at].key == id) {
@@ -95,10 +110,8 @@ static tdbg_status find_thread(struct trace *t, const struct td_trace_event *e, 
         return td_fail(error, TDBG_LIMIT, "more than %d threads", TD_PROFILE_THREADS);
     if (!grow((void **)&t->threads, &t->thread_room, t->thread_count, sizeof *t->threads))
         return td_fail_nomem(error);
-    struct thread *made = &t->threads[t->thread_count];
-    *made = (struct thread){.key = id, .open = TD_PROFILE_NONE};
-    snprintf(made->name, sizeof made->name, "thread %.*s", (int)(e->tid.size > 48 ? 48 : e->tid.size),
-             e->tid.data ? e->tid.data : "");
+    t->threads[t->thread_count] = (struct thread){.key = id, .open = TD_PROFILE_NONE};
+    name_by_number(&t->threads[t->thread_count], "thread", e->tid);
     t->thread_last = t->thread_count;
     *out = (uint32_t)t->thread_count++;
     return TDBG_OK;
@@ -112,6 +125,7 @@ static tdbg_status name_thread(struct trace *t, const struct td_trace_event *e, 
         return TDBG_OK;
     TD_TRY(find_thread(t, e, &thread, error));
     td_trace_unescape(name, t->threads[thread].name, sizeof t->threads[thread].name);
+    t->threads[thread].named = true;
     return TDBG_OK;
 }
 
@@ -123,6 +137,13 @@ static bool on_device(struct td_slice category)
         if (td_slice_is(category, kinds[i]))
             return true;
     return false;
+}
+
+static void make_device(struct thread *thread, const struct td_trace_event *e)
+{
+    if (!thread->device && !thread->named)
+        name_by_number(thread, "stream", e->tid);
+    thread->device = true;
 }
 
 /* --- Events to spans -------------------------------------------------------------------------------------
@@ -190,7 +211,7 @@ static tdbg_status take_whole(struct trace *t, const struct td_trace_event *e, s
     TD_TRY(find_thread(t, e, &span.thread, error));
     TD_TRY(name_of(t, e, &span.name, error));
     if (on_device(e->category))
-        t->threads[span.thread].device = true;
+        make_device(&t->threads[span.thread], e);
     else
         TD_TRY(mark_step(t, e, error));
     span.flops = (float)td_trace_flops(e);

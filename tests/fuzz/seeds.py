@@ -65,6 +65,33 @@ def torch_values():
     }
 
 
+@seeds("trace")
+def trace_seeds(folder):
+    import gzip
+    import json
+
+    def span(name, begin, length, **more):
+        return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": begin, "dur": length, **more}
+
+    kineto = [
+        {"ph": "M", "name": "thread_name", "pid": 0, "tid": 7, "args": {"name": "stream 7"}},
+        span("ProfilerStep#1", 0, 100.25, cat="user_annotation"),
+        span("aten::mm", 10, 20, args={"Input Dims": [[8, 64], [64, 32]]}),
+        span("kernel<\u00e4 \"x\">", 15, 90, pid=0, tid=7, cat="kernel"),
+        {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 12, "args": {"Bytes": 4096, "Total Allocated": 8192}},
+        span("ProfilerStep#2", 100.25, 1e2, cat="user_annotation"),
+        span("PyTorch Profiler (0)", 0, 300, cat="Trace", pid="Spans", tid="PyTorch Profiler"),
+    ]
+    onnx = [{"cat": "Session", "pid": 5, "tid": 5, "dur": 90, "ts": 3, "ph": "X", "name": "model_run", "args": {}},
+            {"cat": "Node", "pid": 5, "tid": 5, "dur": 30, "ts": 20, "ph": "X", "name": "Gemm_kernel_time", "args": {"op_name": "Gemm"}}]
+    pairs = [{"ph": phase, "name": name, "pid": 1, "tid": 1, "ts": at} for phase, name, at in (("B", "a", 0), ("B", "b", 5), ("E", "b", 9), ("E", "a", 12))]
+    text = json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": kineto, "traceName": "t.json"})
+    (folder / "kineto.json").write_text(text)
+    (folder / "kineto.json.gz").write_bytes(gzip.compress(text.encode()))
+    (folder / "onnx.json").write_text(json.dumps(onnx, indent=1))
+    (folder / "pairs.json").write_text(json.dumps(pairs)[:-1])
+
+
 @seeds("torch")
 def torch_seeds(folder):
     import torch
