@@ -78,6 +78,17 @@ int64_t td_intervals_covered(const struct td_intervals *set)
     return sum;
 }
 
+int64_t td_intervals_within(const struct td_intervals *set, int64_t begin, int64_t end)
+{
+    int64_t sum = 0;
+    for (size_t i = find(set, begin); i < set->count && set->items[i].begin < end; i++) {
+        int64_t from = set->items[i].begin > begin ? set->items[i].begin : begin;
+        int64_t to = set->items[i].end < end ? set->items[i].end : end;
+        sum += to > from ? to - from : 0;
+    }
+    return sum;
+}
+
 void td_intervals_release(struct td_intervals *set)
 {
     free(set->items);

@@ -24,6 +24,9 @@ struct td_intervals {
 /* False when memory ran out. */
 bool td_intervals_add(struct td_intervals *set, int64_t begin, int64_t end);
 int64_t td_intervals_covered(const struct td_intervals *set);
+
+/* Of [begin, end). */
+int64_t td_intervals_within(const struct td_intervals *set, int64_t begin, int64_t end);
 void td_intervals_release(struct td_intervals *set);
 
 #endif

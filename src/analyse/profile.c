@@ -117,6 +117,37 @@ static size_t hash_of_node(const struct td_profile *p, uint32_t entry)
 
 /* --- Names and nodes ------------------------------------------------------------------------------------ */
 
+/* Where a name is in the table, or the free slot where it belongs. */
+static size_t name_slot(const struct td_profile *p, const char *text, size_t length)
+{
+    size_t mask = p->name_slot_count - 1, at = hash_text(text, length) & mask;
+    for (; p->name_slots[at] != TD_PROFILE_NONE; at = (at + 1) & mask) {
+        const char *known = p->names[p->name_slots[at]];
+        if (strncmp(known, text, length) == 0 && known[length] == 0)
+            break;
+    }
+    return at;
+}
+
+static size_t node_slot(const struct td_profile *p, uint32_t parent, uint32_t name)
+{
+    size_t mask = p->node_slot_count - 1, at = hash_node(parent, name) & mask;
+    for (; p->node_slots[at] != TD_PROFILE_NONE; at = (at + 1) & mask) {
+        const struct td_profile_node *known = &p->nodes[p->node_slots[at]];
+        if (known->parent == parent && known->name == name && p->node_slots[at] != TD_PROFILE_ROOT)
+            break;
+    }
+    return at;
+}
+
+uint32_t td_profile_find(const struct td_profile *p, uint32_t parent, const char *name)
+{
+    uint32_t id = p->name_slots[name_slot(p, name, strlen(name))];
+    if (id == TD_PROFILE_NONE || !p->node_slot_count)
+        return TD_PROFILE_NONE;
+    return p->node_slots[node_slot(p, parent, id)];
+}
+
 tdbg_status td_profile_name(struct td_profile *p, const char *text, size_t length, uint32_t *out,
                             struct tdbg_error *error)
 {
@@ -125,13 +156,10 @@ tdbg_status td_profile_name(struct td_profile *p, const char *text, size_t lengt
     length = length > NAME_LENGTH ? NAME_LENGTH : length;
     if (!rehash(p, &p->name_slots, &p->name_slot_count, p->name_count, hash_of_name))
         return td_fail_nomem(error);
-    size_t mask = p->name_slot_count - 1, at = hash_text(text, length) & mask;
-    for (; p->name_slots[at] != TD_PROFILE_NONE; at = (at + 1) & mask) {
-        const char *known = p->names[p->name_slots[at]];
-        if (strncmp(known, text, length) == 0 && known[length] == 0) {
-            *out = p->name_slots[at];
-            return TDBG_OK;
-        }
+    size_t at = name_slot(p, text, length);
+    if (p->name_slots[at] != TD_PROFILE_NONE) {
+        *out = p->name_slots[at];
+        return TDBG_OK;
     }
     if (p->name_count >= NAMES || p->arena.used + length > NAME_BYTES - 4096) {
         *out = 0; /* the first name there is */
@@ -151,15 +179,10 @@ tdbg_status td_profile_child(struct td_profile *p, uint32_t parent, uint32_t nam
 {
     if (!rehash(p, &p->node_slots, &p->node_slot_count, p->node_count, hash_of_node))
         return td_fail_nomem(error);
-    size_t mask = p->node_slot_count - 1, at = hash_node(parent, name) & mask;
-    for (; p->node_slots[at] != TD_PROFILE_NONE; at = (at + 1) & mask) {
-        const struct td_profile_node *known = &p->nodes[p->node_slots[at]];
-        if (known->parent == parent && known->name == name && p->node_slots[at] != TD_PROFILE_ROOT) {
-            *out = p->node_slots[at];
-            return TDBG_OK;
-        }
-    }
-    *out = TD_PROFILE_NONE;
+    size_t at = node_slot(p, parent, name);
+    *out = p->node_slots[at];
+    if (*out != TD_PROFILE_NONE)
+        return TDBG_OK;
     if (p->node_count == TD_PROFILE_NODES)
         return TDBG_OK;
     if (!grow((void **)&p->nodes, &p->node_room, p->node_count, sizeof *p->nodes))

@@ -128,6 +128,9 @@ TD_CHECK tdbg_status td_profile_name(struct td_profile *p, const char *text, siz
 TD_CHECK tdbg_status td_profile_child(struct td_profile *p, uint32_t parent, uint32_t name, uint32_t *out,
                                       struct tdbg_error *error);
 
+/* The child of that name, or TD_PROFILE_NONE. */
+uint32_t td_profile_find(const struct td_profile *p, uint32_t parent, const char *name);
+
 /* A call of `node` by a thread. `outermost`: no other call of this thread is around it. */
 TD_CHECK tdbg_status td_profile_add(struct td_profile *p, uint32_t node, uint32_t thread, bool outermost,
                                     const struct td_profile_call *call, struct tdbg_error *error);

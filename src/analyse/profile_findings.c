@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EACH = 3, PATH_ROOM = 160 }; /* findings of one rule */
+enum { EACH = 3, PATH_ROOM = 96 }; /* findings of one rule */
 
 struct judge {
     const struct td_profile *p;
@@ -36,15 +36,19 @@ __attribute__((format(printf, 7, 8))) static void found(struct judge *j, const c
     va_end(args);
 }
 
+/* The end of the path, as many names as fit. */
 static const char *path_of(const struct judge *j, uint32_t node, char *out)
 {
-    char whole[1024];
+    char whole[8192];
     td_profile_path(j->p, node, whole, sizeof whole);
     size_t length = strlen(whole);
-    if (length < PATH_ROOM)
-        memcpy(out, whole, length + 1);
-    else
-        snprintf(out, PATH_ROOM, "...%s", whole + length - (PATH_ROOM - 4));
+    const char *from = whole;
+    if (length >= PATH_ROOM) {
+        from = whole + length - (PATH_ROOM - 5);
+        const char *name = strchr(from, '/');
+        from = name && name[1] ? name + 1 : from;
+    }
+    snprintf(out, PATH_ROOM, "%s%.91s", from == whole ? "" : ".../", from);
     return out;
 }
 
@@ -341,21 +345,16 @@ static void find_idle(struct judge *j)
           td_words_time(used, cpu), td_words_time(whole, wall));
 }
 
-/* How much of the steps lies in scopes, where one thread makes that a clear question. */
+/* How much of the steps lies in scopes of any thread. */
 static void find_unscoped(struct judge *j)
 {
     const struct td_profile *p = j->p;
     double inside = 0, wall = 0;
-    if (p->thread_count != 1 || !p->kept)
-        return;
-    for (uint32_t i = p->nodes[TD_PROFILE_ROOT].first; i; i = p->nodes[i].next) {
-        const float *series = td_profile_series(p, i);
-        for (size_t k = 0; series && k < p->kept; k++)
-            inside += isnan(series[k]) ? 0 : (double)series[k];
-    }
-    for (size_t i = 0; i < p->kept; i++)
+    for (size_t i = 0; i < p->kept; i++) {
+        inside += (double)td_intervals_within(&p->host, p->steps[i].begin_ns, p->steps[i].end_ns);
         wall += step_ns(p, i);
-    if (wall <= 0 || inside > 0.8 * wall)
+    }
+    if (wall <= 0 || !p->calls || inside > 0.8 * wall)
         return;
     char in[TD_WORDS], whole[TD_WORDS];
     found(j, "unscoped", TD_PROFILE_NONE, inside / wall, 0.8, "Put scopes around the rest of a step.",

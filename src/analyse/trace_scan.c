@@ -75,7 +75,7 @@ static bool read_string(struct reader *r, struct td_slice *out)
 static bool read_plain(struct reader *r, struct td_slice *out)
 {
     const char *p = r->at;
-    while (p < r->end && (unsigned char)(*p | 32) > ' ' && *p != ',' && *p != '}' && *p != ']')
+    while (p < r->end && (unsigned char)*p > ' ' && *p != ',' && *p != '}' && *p != ']')
         p++;
     if (p == r->end)
         return false;

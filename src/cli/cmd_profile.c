@@ -1,6 +1,8 @@
 /* cmd_profile.c: `tdbg profile`: where the time of a recorded run or a trace goes. */
 #include "cli/cli.h"
 
+#include "cli/profile_compare.h"
+#include "cli/profile_ranks.h"
 #include "cli/profile_text.h"
 #include "cli/progress.h"
 #include "report/profile_json.h"
@@ -12,7 +14,7 @@
 
 struct profile_options {
     int64_t depth, top;
-    const char *sort;
+    const char *sort, *compare;
     bool flat;
 };
 
@@ -75,19 +77,43 @@ static int report(struct cli *cli, const char *path, const struct td_profile_sou
     return EXIT_FINE;
 }
 
-static int profile_one(struct cli *cli, const char *path, const struct profile_view *view)
+static int profile_one(struct cli *cli, const char *path, const char *compare,
+                       const struct profile_view *view)
 {
-    struct td_profile_source source;
+    struct td_profile_source source, other;
     int status = open_source(cli, path, &source);
     if (status != EXIT_FINE)
         return status;
-    status = report(cli, path, &source, view);
+    if (!compare) {
+        status = report(cli, path, &source, view);
+    } else if ((status = open_source(cli, compare, &other)) == EXIT_FINE) {
+        status = profile_report_comparison(cli, compare, &other.profile, path, &source.profile, view);
+        td_profile_source_close(&other);
+    }
     td_profile_source_close(&source);
     return status;
 }
 
 /* --- The command -----------------------------------------------------------------------------------------
  */
+
+static int profile(struct cli *cli, const char *path, const struct profile_options *wanted,
+                   const struct profile_view *view)
+{
+    struct tdbg_error error;
+    int *ranks, status;
+    size_t count;
+    if (td_profile_ranks(path, &ranks, &count, &error) != TDBG_OK)
+        return cli_fail(path, &error);
+    if (count && wanted->compare)
+        status = cli_fail_usage(&cmd_profile, "--compare takes single runs: %s/rank-%d", path, ranks[0]);
+    else if (count)
+        status = profile_report_ranks(cli, path, ranks, count, view);
+    else
+        status = profile_one(cli, path, wanted->compare, view);
+    free(ranks);
+    return status;
+}
 
 static int run(struct cli *cli, int argc, char **argv)
 {
@@ -103,7 +129,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (!sort_of(wanted.sort, &view.sort))
         return cli_fail_usage(&cmd_profile, "--sort takes total, self, calls, name or order, not '%s'",
                               wanted.sort);
-    return profile_one(cli, args.operands[0], &view);
+    return profile(cli, args.operands[0], &wanted, &view);
 }
 
 #define AT(field) offsetof(struct profile_options, field)
@@ -112,6 +138,8 @@ static const struct option options[] = {
     {"depth", 0, OPTION_COUNT, AT(depth), "N", "the upper N levels of the tree only"},
     {"top", 0, OPTION_COUNT, AT(top), "N", "the N heaviest scopes (40; 0: all)"},
     {"sort", 0, OPTION_TEXT, AT(sort), "KEY", "total, self, calls, name, or order of first call"},
+    {"compare", 0, OPTION_TEXT, AT(compare), "OTHER",
+     "what became slower or faster than in OTHER, beyond the noise of the steps"},
     {"flat", 0, OPTION_FLAG, AT(flat), NULL, "by name, wherever it was called, instead of the tree"},
     {0},
 };

@@ -63,6 +63,12 @@ def test_windows_of_a_compressed_trace(tdbg, tmp_path):
     assert document["events"] == 20000 and sum(scope["calls"] for scope in document["scopes"]) == 20000
 
 
+def test_white_space_anywhere(tdbg, tmp_path):
+    text = json.dumps({"traceEvents": NESTED}, separators=("\n\t,", " \r\n:\t"))
+    (tmp_path / "t.json").write_text(text.replace("}", "\n}").replace("{", "{\n"))
+    assert times(tdbg.json("profile", tmp_path / "t.json")) == EXPECTED
+
+
 def test_begin_and_end(tdbg, tmp_path):
     def event(phase, name, at, tid=1):
         return {"ph": phase, "name": name, "pid": 1, "tid": tid, "ts": at}
