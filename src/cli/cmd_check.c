@@ -162,7 +162,6 @@ static tdbg_status read_run(const char *path, const struct td_rule_setting *sett
         return TDBG_OK;
     }
     td_watch_close(&watch);
-    td_error_prefix(error, path); /* the store puts it in front by itself when it cannot be opened */
     return status;
 }
 
@@ -175,7 +174,7 @@ static int read_runs(const struct td_run_folders *folders, const struct td_rule_
         struct checked *c = &runs[*count];
         c->path = folders->paths[i];
         if (read_run(c->path, settings, &c->watch, &error) != TDBG_OK) {
-            status = cli_fail(NULL, &error);
+            status = cli_fail(c->path, &error);
             continue;
         }
         if (status == EXIT_FINE && td_watch_count(c->watch))

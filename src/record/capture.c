@@ -15,34 +15,39 @@ static char *trim(char *text)
     return text;
 }
 
-static bool read_number(const char *text, int64_t *out)
+/* A number that ends at `*end`; false when there is none. */
+static bool read_number(const char *text, const char **end, int64_t *out)
 {
-    char *end;
+    char *stop;
     errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end || errno || value < 0)
+    long long value = strtoll(text, &stop, 10);
+    if (stop == text || errno || value < 0)
         return false;
+    *end = stop;
     *out = value;
     return true;
 }
 
 /* "every:N", "N", "FIRST:LAST:STRIDE" with any part missing. */
-static bool read_steps(struct td_rule *rule, char *text)
+static bool read_steps(struct td_rule *rule, const char *text)
 {
+    int64_t *parts[] = {&rule->first, &rule->last, &rule->stride};
     if (strncmp(text, "every:", 6) == 0)
-        return read_number(text + 6, &rule->stride) && rule->stride > 0;
+        return read_number(text + 6, &text, &rule->stride) && !*text && rule->stride > 0;
     if (!strchr(text, ':')) {
-        bool good = read_number(text, &rule->first);
+        bool good = read_number(text, &text, &rule->first) && !*text;
         rule->last = rule->first;
         return good;
     }
-    int64_t *parts[] = {&rule->first, &rule->last, &rule->stride};
-    for (int i = 0; text; i++) {
-        char *part = strsep(&text, ":");
-        if (i == 3 || (*part && !read_number(part, parts[i])))
+    for (int i = 0; i < 3; i++) {
+        if (*text && *text != ':' && !read_number(text, &text, parts[i]))
+            return false;
+        if (!*text)
+            return rule->stride > 0;
+        if (*text++ != ':')
             return false;
     }
-    return rule->stride > 0;
+    return false;
 }
 
 static bool read_kind(struct td_rule *rule, char *text)

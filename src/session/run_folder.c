@@ -2,12 +2,11 @@
 #include "session/run_folder.h"
 
 #include "base/limits.h"
+#include "store/run_folders.h"
 #include "store/run_store.h"
 
-#include <dirent.h>
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* One file of values, and the step it belongs to. */
@@ -113,47 +112,20 @@ static const struct td_run_step *find_step(const struct run *run, int64_t ordina
     return low < run->step_count && run->steps[low].ordinal == ordinal ? &run->steps[low] : NULL;
 }
 
-static bool add_run(struct runs *runs, size_t *capacity, const char *prefix)
-{
-    runs->list = more(&runs->arena, runs->list, runs->count, capacity, sizeof *runs->list);
-    runs->failed = !runs->list;
-    if (!runs->list)
-        return false;
-    struct run *run = &runs->list[runs->count++];
-    *run = (struct run){0};
-    snprintf(run->prefix, sizeof run->prefix, "%s", prefix);
-    return true;
-}
-
-static int compare_runs(const void *x, const void *y)
-{
-    const struct run *a = x, *b = y;
-    return strverscmp(a->prefix, b->prefix);
-}
-
 /* The folder itself, or its ranks. */
-static bool find_runs(struct runs *runs, const char *path)
+static tdbg_status find_runs(struct runs *runs, const char *path, struct tdbg_error *error)
 {
-    size_t capacity = 0;
-    char inner[4096];
-    if (td_run_is(path))
-        return add_run(runs, &capacity, "");
-    DIR *dir = opendir(path);
-    if (!dir)
-        return true;
-    for (struct dirent *e; !runs->failed && (e = readdir(dir));) {
-        char prefix[32];
-        if (fnmatch("rank-[0-9]*", e->d_name, 0) != 0 || strlen(e->d_name) > 20)
-            continue;
-        int length = snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
-        snprintf(prefix, sizeof prefix, "%.20s/", e->d_name);
-        if (length > 0 && (size_t)length < sizeof inner && td_run_is(inner))
-            add_run(runs, &capacity, prefix);
+    struct td_run_folders folders;
+    TD_TRY(td_run_folders_init(&folders, path, error));
+    runs->list = td_arena_array(&runs->arena, folders.count + 1, sizeof *runs->list);
+    for (size_t i = 0; runs->list && i < folders.count; i++) {
+        const char *inner = strcmp(folders.paths[i], path) == 0 ? NULL : strrchr(folders.paths[i], '/');
+        if (inner)
+            snprintf(runs->list[i].prefix, sizeof runs->list[i].prefix, "%.30s/", inner + 1);
     }
-    closedir(dir);
-    if (runs->count > 1)
-        qsort(runs->list, runs->count, sizeof *runs->list, compare_runs);
-    return !runs->failed;
+    runs->count = folders.count;
+    td_run_folders_release(&folders);
+    return runs->list ? TDBG_OK : td_fail_nomem(error);
 }
 
 /* More than one finished step with values in any of the runs. */
@@ -177,7 +149,7 @@ static tdbg_status runs_init(struct runs *runs, const char *path, struct tdbg_er
 {
     *runs = (struct runs){0};
     td_arena_init(&runs->arena, TD_MAX_METADATA);
-    tdbg_status status = find_runs(runs, path) ? TDBG_OK : td_fail_nomem(error);
+    tdbg_status status = find_runs(runs, path, error);
     for (size_t i = 0; status == TDBG_OK && i < runs->count; i++)
         status = read_run(runs, &runs->list[i], path, error);
     runs->numbered = several_steps(runs);
@@ -228,6 +200,18 @@ static const char *run_name(struct td_arena *arena, const struct runs *runs, con
                : td_arena_printf(arena, "%s%s", run->prefix, key);
 }
 
+/* A file of a step that the index does not know: the program died before it could. */
+static bool is_left_over(const struct runs *runs, const char *name)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        size_t length = strlen(runs->list[i].prefix);
+        if (strncmp(name, runs->list[i].prefix, length) == 0 &&
+            fnmatch("step-[0-9]*.safetensors:*", name + length, FNM_PATHNAME) == 0)
+            return true;
+    }
+    return false;
+}
+
 static tdbg_status rename_tensors(struct td_catalog *catalog, const struct runs *runs,
                                   struct tdbg_error *error)
 {
@@ -239,7 +223,7 @@ static tdbg_status rename_tensors(struct td_catalog *catalog, const struct runs 
         bool found = find_file(runs, &place, tensor.name, &key);
         const struct run *run = &runs->list[place.run];
         const struct td_run_step *step = found ? find_step(run, run->files[place.file].step) : NULL;
-        if (found && !step) {
+        if (!step && (found || is_left_over(runs, tensor.name))) {
             unfinished++;
             continue;
         }

@@ -157,7 +157,6 @@ static tdbg_status open_store(struct td_run_store **out, const char *dir, const 
         return td_fail_nomem(error);
     tdbg_status status = facts ? create(store, dir, facts, error) : open_reading(store, dir, error);
     if (status != TDBG_OK) {
-        td_error_prefix(error, dir);
         td_run_store_close(&store);
         return status;
     }

@@ -15,10 +15,11 @@ tdbg_status td_sqlite_fail(sqlite3 *db, int code, struct tdbg_error *error)
         return td_fail(error, TDBG_IO, "in use by another tdbg");
     case SQLITE_NOTADB:
         return td_fail(error, TDBG_CORRUPT, "not a file of tdbg's");
-    case SQLITE_CORRUPT:
-        return td_fail(error, TDBG_CORRUPT, "damaged: %s", sqlite3_errmsg(db));
     case SQLITE_CONSTRAINT:
         return td_fail(error, TDBG_MISMATCH, "contradicts what is stored: %s", sqlite3_errmsg(db));
+    case SQLITE_CORRUPT:
+    case SQLITE_ERROR: /* our own statements are right: the file is not what they are for */
+        return td_fail(error, TDBG_CORRUPT, "damaged: %s", sqlite3_errmsg(db));
     case SQLITE_TOOBIG:
         return td_fail(error, TDBG_LIMIT, "too large to be stored");
     default:

@@ -1,0 +1,209 @@
+/* recording.c: a program that records what it is told, for tests of the recorder.
+ *
+ *     recording DIR [CAPTURE] < SCRIPT
+ *
+ *     step N | begin NAME | end | cost FLOPS BYTES TOKENS | scalar NAME STEP VALUE | alloc ID BYTES | free ID
+ *     tensor NAME DTYPE SHAPE STRIDES FILE    SHAPE and STRIDES as "2,3" or "-"; FILE has the raw bytes
+ *     snapshot NAME | saved (prints the last step on disk once it is STEP or more: saved STEP) | sleep MS
+ *     threads N COUNT   N threads that record COUNT scopes with a tensor each
+ *     spin N BYTES      steps 0 to N-1 with tensors w0 to w3 whose values tell the step; prints what is saved
+ *     fork              a child that records more than a ring holds, and closes
+ */
+#include "tdbg.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int fail(const char *what)
+{
+    fprintf(stderr, "recording: %s\n", what);
+    return 2;
+}
+
+static int read_sizes(const char *text, int64_t out[TDBG_MAX_DIMS])
+{
+    int count = 0;
+    if (strcmp(text, "-") == 0)
+        return 0;
+    for (char *end; count < TDBG_MAX_DIMS; text = end + 1) {
+        out[count++] = strtoll(text, &end, 10);
+        if (*end != ',')
+            break;
+    }
+    return count;
+}
+
+static void record_file(tdbg_run *run, char *words[])
+{
+    int64_t shape[TDBG_MAX_DIMS], strides[TDBG_MAX_DIMS];
+    static char bytes[1 << 22];
+    FILE *file = fopen(words[5], "rb");
+    if (!file)
+        exit(fail(words[5]));
+    (void)!fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    bool strided = strcmp(words[4], "-") != 0;
+    (void)read_sizes(words[4], strides);
+    tdbg_tensor(run, words[1],
+                &(struct tdbg_tensor){.data = bytes,
+                                      .dtype = words[2],
+                                      .ndim = read_sizes(words[3], shape),
+                                      .shape = shape,
+                                      .strides = strided ? strides : NULL});
+    memset(bytes, 0x7f, sizeof bytes); /* the recorder keeps a copy, or it keeps this */
+}
+
+struct worker {
+    tdbg_run *run;
+    int number, count;
+};
+
+static void *work(void *argument)
+{
+    const struct worker *w = argument;
+    char name[64];
+    for (int i = 0; i < w->count; i++) {
+        float values[64];
+        for (int k = 0; k < 64; k++)
+            values[k] = (float)(w->number * 1000000 + i);
+        snprintf(name, sizeof name, "thread.%d", w->number);
+        tdbg_scope_begin(w->run, name);
+        snprintf(name, sizeof name, "t%d.%d", w->number, i);
+        tdbg_tensor(
+            w->run, name,
+            &(struct tdbg_tensor){.data = values, .dtype = "float32", .ndim = 1, .shape = (int64_t[]){64}});
+        tdbg_scope_end(w->run);
+    }
+    return NULL;
+}
+
+static void run_threads(tdbg_run *run, int count, int each)
+{
+    pthread_t threads[64];
+    struct worker workers[64];
+    for (int i = 0; i < count; i++) {
+        workers[i] = (struct worker){run, i, each};
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+            exit(fail("no thread"));
+    }
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* Every value of step s, tensor k is s * 8 + k. */
+static void spin(tdbg_run *run, int64_t steps, int64_t bytes)
+{
+    int64_t count = bytes / 4, told = -1;
+    float *values = malloc((size_t)bytes);
+    for (int64_t s = 0; values && s < steps; s++) {
+        tdbg_step(run, s);
+        tdbg_scope_begin(run, "model");
+        for (int k = 0; k < 4; k++) {
+            char name[8];
+            snprintf(name, sizeof name, "w%d", k);
+            for (int64_t i = 0; i < count; i++)
+                values[i] = (float)(s * 8 + k);
+            tdbg_tensor(
+                run, name,
+                &(struct tdbg_tensor){.data = values, .dtype = "float32", .ndim = 1, .shape = &count});
+        }
+        tdbg_scope_end(run);
+        tdbg_scalar(run, "loss", s, 1.0 / (double)(s + 1));
+        if (tdbg_run_saved(run) > told) {
+            told = tdbg_run_saved(run);
+            printf("%" PRId64 "\n", told);
+            fflush(stdout);
+        }
+    }
+    free(values);
+}
+
+static void try_fork(tdbg_run *run)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 100000; i++) {
+            tdbg_scope_begin(run, "child");
+            tdbg_scope_end(run);
+        }
+        _exit(tdbg_run_close(&run) == TDBG_OK ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    printf("child %d\n", status);
+}
+
+static void wait_saved(const tdbg_run *run, int64_t step)
+{
+    for (int i = 0; tdbg_run_saved(run) < step && i < 60000; i++)
+        usleep(1000);
+    printf("saved %" PRId64 "\n", tdbg_run_saved(run));
+    fflush(stdout);
+}
+
+static bool obey(tdbg_run *run, int count, char *words[])
+{
+    static char addresses[4096];
+    const char *what = words[0];
+    if (strcmp(what, "step") == 0 && count == 2)
+        tdbg_step(run, atoll(words[1]));
+    else if (strcmp(what, "begin") == 0 && count == 2)
+        tdbg_scope_begin(run, words[1]);
+    else if (strcmp(what, "end") == 0)
+        tdbg_scope_end(run);
+    else if (strcmp(what, "cost") == 0 && count == 4)
+        tdbg_cost(run, atof(words[1]), atof(words[2]), atof(words[3]));
+    else if (strcmp(what, "scalar") == 0 && count == 4)
+        tdbg_scalar(run, words[1], atoll(words[2]), strtod(words[3], NULL));
+    else if (strcmp(what, "alloc") == 0 && count == 3)
+        tdbg_alloc(run, addresses + atoi(words[1]), strtoull(words[2], NULL, 10));
+    else if (strcmp(what, "free") == 0 && count == 2)
+        tdbg_free(run, addresses + atoi(words[1]), 0);
+    else if (strcmp(what, "snapshot") == 0 && count == 2)
+        tdbg_snapshot(run, words[1]);
+    else if (strcmp(what, "tensor") == 0 && count == 6)
+        record_file(run, words);
+    else if (strcmp(what, "saved") == 0 && count == 2)
+        wait_saved(run, atoll(words[1]));
+    else if (strcmp(what, "sleep") == 0 && count == 2)
+        usleep((useconds_t)atoi(words[1]) * 1000);
+    else if (strcmp(what, "threads") == 0 && count == 3)
+        run_threads(run, atoi(words[1]), atoi(words[2]));
+    else if (strcmp(what, "spin") == 0 && count == 3)
+        spin(run, atoll(words[1]), atoll(words[2]));
+    else if (strcmp(what, "fork") == 0)
+        try_fork(run);
+    else
+        return false;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct tdbg_error error;
+    struct tdbg_run_options options = {.capture = argc > 2 ? argv[2] : NULL, .error = &error};
+    tdbg_run *run = NULL;
+    char line[4096];
+    if (tdbg_run_open(&run, argc > 1 && *argv[1] ? argv[1] : NULL, &options) != TDBG_OK)
+        return fail(error.message);
+    while (fgets(line, sizeof line, stdin)) {
+        char *words[8] = {NULL}, *rest = line, *word;
+        int count = 0;
+        while (count < 8 && (word = strsep(&rest, " \n")))
+            if (*word)
+                words[count++] = word;
+        if (count && !obey(run, count, words))
+            return fail(words[0]);
+    }
+    tdbg_status trouble = tdbg_run_trouble(run, &error);
+    tdbg_status status = tdbg_run_close(&run);
+    if (trouble != TDBG_OK || status != TDBG_OK)
+        return fail(trouble != TDBG_OK ? error.message : "could not write everything");
+    return 0;
+}
