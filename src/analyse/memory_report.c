@@ -3,8 +3,10 @@
  * A leak is told from a cache by its curve. Both hold memory at the end; but a cache has filled up at some
  * time and a leak is still growing. So what a group holds is looked at in equal parts of its life, from its
  * first allocation to the end: it grows when, after the first quarter, most parts hold more than the one
- * before, and much of what is held came after that quarter. The clock of this life are the allocations of the
- * program and not the time: while it waits, or frees everything at its end, nothing can leak.
+ * before and few hold less, and a good part of what is held came in the second half. (What just goes up and
+ * down ends above its beginning half of the time, but does not climb.) The clock of this life are the
+ * allocations of the program and not the time: while it waits, or frees everything at its end, nothing can
+ * leak.
  */
 #include "analyse/memory_core.h"
 
@@ -81,12 +83,16 @@ static bool is_much(struct td_memory_amount held)
 
 static void judge(struct td_memory_group *g, const uint64_t *curve, int n)
 {
-    int quarter = n / 4, rises = 0;
-    uint64_t held = g->at[TD_MOMENT_END].bytes, early = curve[quarter - 1];
-    for (int i = quarter; i < n; i++)
+    int quarter = n / 4, rises = 0, drops = 0;
+    uint64_t held = g->at[TD_MOMENT_END].bytes, early = 0;
+    for (int i = 0; i < n / 2; i++)
+        early = curve[i] > early ? curve[i] : early;
+    for (int i = quarter; i < n; i++) {
         rises += curve[i] > curve[i - 1];
-    bool late = held > early && held - early >= held / 4;
-    g->grows = rises * 2 >= n - quarter && late && is_much(g->at[TD_MOMENT_END]);
+        drops += curve[i] < curve[i - 1];
+    }
+    bool steady = rises * 2 >= n - quarter && drops * 5 <= n - quarter;
+    g->grows = steady && held - early / 4 > early && held > early && is_much(g->at[TD_MOMENT_END]);
     double seconds = 1e-9 * (double)(g->last_ns - g->first_ns);
     g->rate = g->grows && seconds > 0 ? (double)held / seconds : 0;
 }

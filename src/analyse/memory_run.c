@@ -256,10 +256,9 @@ tdbg_status td_memory_read(struct td_memory_book *book, const char *path, const 
                            struct td_job *job, struct tdbg_error *error)
 {
     struct stat facts;
-    (void)job;
     if (stat(path, &facts) != 0)
         return td_fail_errno(error, "cannot open");
     if (S_ISDIR(facts.st_mode))
         return td_memory_read_run(book, path, wish, error);
-    return td_fail(error, TDBG_UNSUPPORTED, "no recorded run");
+    return td_memory_read_snapshot(book, path, wish, job, error);
 }

@@ -61,6 +61,17 @@ TD_CHECK tdbg_status td_memory_watch(struct td_memory_book *book, char *const *a
 TD_CHECK tdbg_status td_memory_read_run(struct td_memory_book *book, const char *path,
                                         const struct td_memory_wish *wish, struct tdbg_error *error);
 
+/* memory_snapshot.c: a snapshot of PyTorch's CUDA allocator, device by device, by call stack. */
+TD_CHECK tdbg_status td_memory_read_snapshot(struct td_memory_book *book, const char *path,
+                                             const struct td_memory_wish *wish, struct td_job *job,
+                                             struct tdbg_error *error);
+
+/* The same, of a pickle that is parsed already. */
+struct td_pickle_value;
+TD_CHECK tdbg_status td_memory_read_graph(struct td_memory_book *book, const struct td_pickle_value *root,
+                                          const struct td_memory_wish *wish, struct td_job *job,
+                                          struct tdbg_error *error);
+
 /* Either of the two that are read from disk, whatever `path` is. */
 TD_CHECK tdbg_status td_memory_read(struct td_memory_book *book, const char *path,
                                     const struct td_memory_wish *wish, struct td_job *job,

@@ -166,10 +166,13 @@ tdbg_status td_machine_extend(struct td_machine *m, struct td_pickle_value *cont
     size_t old = container->count, total = old + count;
     if (count == 0)
         return TDBG_OK;
-    if (room_for(total) > room_for(old)) {
-        struct td_pickle_value **items = take_memory(m, room_for(total), sizeof(struct td_pickle_value *));
+    if (total > (container->tight ? old : room_for(old))) {
+        /* Most containers are filled at once: the first array is no larger than it must be. */
+        size_t room = old ? room_for(total) : total;
+        struct td_pickle_value **items = take_memory(m, room, sizeof(struct td_pickle_value *));
         if (!items)
             return TDBG_LIMIT;
+        container->tight = old == 0;
         if (old)
             memcpy(items, container->items, old * sizeof(struct td_pickle_value *));
         container->items = items;

@@ -45,6 +45,7 @@ struct td_pickle_value {
     uint64_t decimal : 1; /* BIGINT: as decimal digits */
     uint64_t python2 : 1; /* STR: bytes that happened to be UTF-8 */
     uint64_t moved : 1;   /* BYTES: a reader has put them where they outlive the graph */
+    uint64_t tight : 1;   /* items have no room for more */
     uint64_t count : 48;  /* bytes of text, or entries of items */
     union {
         int64_t integer;
