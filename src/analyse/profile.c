@@ -7,6 +7,7 @@
 #include "analyse/profile.h"
 
 #include "base/checked.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -153,7 +154,11 @@ tdbg_status td_profile_name(struct td_profile *p, const char *text, size_t lengt
 {
     const char *zero = memchr(text, 0, length);
     length = zero ? (size_t)(zero - text) : length;
-    length = length > NAME_LENGTH ? NAME_LENGTH : length;
+    if (length > NAME_LENGTH) {
+        length = NAME_LENGTH;
+        while (length > 0 && ((uint8_t)text[length] & 0xc0) == 0x80)
+            length--; /* not within a character */
+    }
     if (!rehash(p, &p->name_slots, &p->name_slot_count, p->name_count, hash_of_name))
         return td_fail_nomem(error);
     size_t at = name_slot(p, text, length);
@@ -447,6 +452,8 @@ const char *td_profile_path(const struct td_profile *p, uint32_t node, char *out
         int n = snprintf(out + at, size - at, "%s%s", at ? "/" : "", td_profile_name_of(p, way[depth]));
         at += n > 0 ? (size_t)n : 0;
     }
+    if (at + 1 >= size)
+        td_utf8_clean(out); /* it may be cut within a character */
     return out;
 }
 

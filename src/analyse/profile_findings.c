@@ -47,6 +47,8 @@ static const char *path_of(const struct judge *j, uint32_t node, char *out)
         from = whole + length - (PATH_ROOM - 5);
         const char *name = strchr(from, '/');
         from = name && name[1] ? name + 1 : from;
+        while (((uint8_t)*from & 0xc0) == 0x80)
+            from++; /* not within a character */
     }
     snprintf(out, PATH_ROOM, "%s%.91s", from == whole ? "" : ".../", from);
     return out;

@@ -99,8 +99,11 @@ tdbg_status td_profile_heap_flush(struct td_profile_heap *h, struct td_profile *
 {
     if (h->event_count)
         qsort(h->events, h->event_count, sizeof *h->events, by_time);
-    for (size_t i = 0; i < h->event_count; i++)
+    for (size_t i = 0; i < h->event_count; i++) {
         TD_TRY(apply(h, p, &h->events[i], error));
+        if (h->watch && !h->lost)
+            h->watch(h->context, h->events[i].time_ns, p->nodes[TD_PROFILE_ROOT].held_bytes);
+    }
     h->event_count = 0;
     return TDBG_OK;
 }

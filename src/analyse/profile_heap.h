@@ -16,6 +16,10 @@ struct td_profile_heap {
     struct td_heap_block *blocks; /* open addressing by address; 0: free */
     size_t block_count, block_room;
     bool lost; /* too many blocks: what is held is not known */
+
+    /* Told what is held in all after each event, in the order of time; may be NULL. */
+    void (*watch)(void *context, int64_t time_ns, int64_t held);
+    void *context;
 };
 
 TD_CHECK tdbg_status td_profile_heap_add(struct td_profile_heap *heap, struct td_profile *profile,

@@ -11,7 +11,8 @@
  * A span that lies mostly within the open one is cut to it; else it begins where the open one ends. So no
  * moment of a thread counts twice, and self times add up.
  *
- * Steps: torch marks them with ProfilerStep#N, ONNX Runtime runs the model once a step (model_run).
+ * Steps: torch marks them with ProfilerStep#N, ONNX Runtime runs the model once a step (model_run), and the
+ * traces tdbg writes have events of the category TD_TRACE_STEP beside the spans.
  */
 #include "analyse/trace.h"
 
@@ -20,6 +21,7 @@
 #include "analyse/trace_sort.h"
 #include "base/checked.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,11 +182,14 @@ static tdbg_status mark_step(struct trace *t, const struct td_trace_event *e, st
 {
     bool torch = td_slice_begins(e->name, "ProfilerStep#");
     bool onnx = td_slice_is(e->category, "Session") && td_slice_is(e->name, "model_run");
+    bool ours = td_slice_is(e->category, TD_TRACE_STEP) && td_slice_begins(e->name, "step ");
+    size_t prefix = torch ? strlen("ProfilerStep#") : ours ? strlen("step ") : 0;
     double number = (double)t->mark_count;
-    if ((!torch && !onnx) || t->mark_count == MARKS)
+    if ((!torch && !onnx && !ours) || t->mark_count == MARKS)
         return TDBG_OK;
-    if (torch && (!td_slice_number((struct td_slice){e->name.data + 13, e->name.size - 13}, &number) ||
-                  number < 0 || number > 1e15))
+    if (prefix &&
+        (!td_slice_number((struct td_slice){e->name.data + prefix, e->name.size - prefix}, &number) ||
+         fabs(number) > 1e15))
         return TDBG_OK;
     if (!grow((void **)&t->marks, &t->mark_room, t->mark_count, sizeof *t->marks))
         return td_fail_nomem(error);
@@ -208,6 +213,8 @@ static tdbg_status take_whole(struct trace *t, const struct td_trace_event *e, s
         t->facts->skipped++;
         return TDBG_OK;
     }
+    if (td_slice_is(e->category, TD_TRACE_STEP))
+        return mark_step(t, e, error);
     TD_TRY(find_thread(t, e, &span.thread, error));
     TD_TRY(name_of(t, e, &span.name, error));
     if (on_device(e->category))

@@ -7,6 +7,9 @@
 #include "analyse/profile.h"
 #include "analyse/trace_text.h"
 
+/* The category of the events that mark steps in traces of our own: "step 12". */
+#define TD_TRACE_STEP "tdbg_step"
+
 struct td_trace_facts {
     uint64_t events;  /* all of them */
     uint64_t spans;   /* those that took time and count */

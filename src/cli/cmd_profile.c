@@ -1,10 +1,13 @@
 /* cmd_profile.c: `tdbg profile`: where the time of a recorded run or a trace goes. */
 #include "cli/cli.h"
 
+#include "cli/outfile.h"
 #include "cli/profile_compare.h"
 #include "cli/profile_ranks.h"
 #include "cli/profile_text.h"
 #include "cli/progress.h"
+#include "report/flame.h"
+#include "report/perfetto.h"
 #include "report/profile_json.h"
 
 #include <stddef.h>
@@ -15,6 +18,7 @@
 struct profile_options {
     int64_t depth, top;
     const char *sort, *compare;
+    const char *perfetto, *flame, *collapsed; /* files to write */
     bool flat;
 };
 
@@ -77,25 +81,82 @@ static int report(struct cli *cli, const char *path, const struct td_profile_sou
     return EXIT_FINE;
 }
 
-static int profile_one(struct cli *cli, const char *path, const char *compare,
+/* --- Files -----------------------------------------------------------------------------------------------
+ */
+
+static int write_perfetto(struct cli *cli, const char *run, const char *file)
+{
+    struct td_run_store *store = NULL;
+    struct outfile out;
+    struct tdbg_error error;
+    if (td_run_store_open(&store, run, &error) != TDBG_OK)
+        return cli_fail(run, &error);
+    int code = EXIT_FINE;
+    tdbg_status status = outfile_open(&out, file, &error);
+    if (status != TDBG_OK) {
+        code = cli_fail(file, &error);
+    } else if (td_perfetto_write(out.file, store, cli->job, &error) != TDBG_OK) {
+        outfile_discard(&out);
+        code = cli_fail(run, &error);
+    } else if (outfile_commit(&out, &error) != TDBG_OK) {
+        code = cli_fail(file, &error);
+    }
+    td_run_store_close(&store);
+    return code;
+}
+
+static int write_picture(const char *file, const struct td_profile *profile, const char *title, bool svg)
+{
+    struct outfile out;
+    struct tdbg_error error;
+    tdbg_status status = outfile_open(&out, file, &error);
+    if (status == TDBG_OK) {
+        if (svg)
+            td_flame_svg(out.file, profile, title);
+        else
+            td_flame_collapsed(out.file, profile);
+        status = outfile_commit(&out, &error);
+    }
+    return status == TDBG_OK ? EXIT_FINE : cli_fail(file, &error);
+}
+
+static int write_files(struct cli *cli, const char *path, const struct td_profile_source *source,
+                       const struct profile_options *wanted)
+{
+    int status = EXIT_FINE;
+    if (wanted->perfetto)
+        status = source->is_run
+                     ? write_perfetto(cli, path, wanted->perfetto)
+                     : cli_fail_usage(&cmd_profile, "--perfetto takes a RUN; %s is a trace already", path);
+    if (status == EXIT_FINE && wanted->flame)
+        status = write_picture(wanted->flame, &source->profile, path, true);
+    if (status == EXIT_FINE && wanted->collapsed)
+        status = write_picture(wanted->collapsed, &source->profile, path, false);
+    return status;
+}
+
+/* --- The command -----------------------------------------------------------------------------------------
+ */
+
+static int profile_one(struct cli *cli, const char *path, const struct profile_options *wanted,
                        const struct profile_view *view)
 {
     struct td_profile_source source, other;
     int status = open_source(cli, path, &source);
     if (status != EXIT_FINE)
         return status;
-    if (!compare) {
+    status = write_files(cli, path, &source, wanted);
+    if (status != EXIT_FINE) {
+        /* told already */
+    } else if (!wanted->compare) {
         status = report(cli, path, &source, view);
-    } else if ((status = open_source(cli, compare, &other)) == EXIT_FINE) {
-        status = profile_report_comparison(cli, compare, &other.profile, path, &source.profile, view);
+    } else if ((status = open_source(cli, wanted->compare, &other)) == EXIT_FINE) {
+        status = profile_report_comparison(cli, wanted->compare, &other.profile, path, &source.profile, view);
         td_profile_source_close(&other);
     }
     td_profile_source_close(&source);
     return status;
 }
-
-/* --- The command -----------------------------------------------------------------------------------------
- */
 
 static int profile(struct cli *cli, const char *path, const struct profile_options *wanted,
                    const struct profile_view *view)
@@ -105,12 +166,13 @@ static int profile(struct cli *cli, const char *path, const struct profile_optio
     size_t count;
     if (td_profile_ranks(path, &ranks, &count, &error) != TDBG_OK)
         return cli_fail(path, &error);
-    if (count && wanted->compare)
-        status = cli_fail_usage(&cmd_profile, "--compare takes single runs: %s/rank-%d", path, ranks[0]);
+    if (count && (wanted->compare || wanted->perfetto || wanted->flame || wanted->collapsed))
+        status = cli_fail_usage(&cmd_profile, "%s holds several ranks; take one: %s/rank-%d", path, path,
+                                ranks[0]);
     else if (count)
         status = profile_report_ranks(cli, path, ranks, count, view);
     else
-        status = profile_one(cli, path, wanted->compare, view);
+        status = profile_one(cli, path, wanted, view);
     free(ranks);
     return status;
 }
@@ -140,6 +202,9 @@ static const struct option options[] = {
     {"sort", 0, OPTION_TEXT, AT(sort), "KEY", "total, self, calls, name, or order of first call"},
     {"compare", 0, OPTION_TEXT, AT(compare), "OTHER",
      "what became slower or faster than in OTHER, beyond the noise of the steps"},
+    {"perfetto", 0, OPTION_TEXT, AT(perfetto), "FILE", "write the RUN as a Chrome trace for ui.perfetto.dev"},
+    {"flame", 0, OPTION_TEXT, AT(flame), "FILE", "write a flame graph (SVG)"},
+    {"collapsed", 0, OPTION_TEXT, AT(collapsed), "FILE", "write collapsed stacks, self time in nanoseconds"},
     {"flat", 0, OPTION_FLAG, AT(flat), NULL, "by name, wherever it was called, instead of the tree"},
     {0},
 };

@@ -107,7 +107,7 @@ def test_even_ranks(tdbg, tmp_path):
     folder = ranks(tmp_path / "run")
     assert tdbg.json("profile", folder)["stragglers"] == []
     assert "No rank is slower than the others" in tdbg.text("profile", folder)
-    assert "--compare takes single runs" in tdbg.fails("profile", folder, "--compare", folder)
+    assert f"{folder} holds several ranks; take one: {folder}/rank-0" in tdbg.fails("profile", folder, "--compare", folder)
 
 
 def test_one_bad_rank(tdbg, tmp_path):
