@@ -40,8 +40,8 @@ tdbg_status outfile_open(struct outfile *out, const char *path, struct tdbg_erro
 
 tdbg_status outfile_commit(struct outfile *out, struct tdbg_error *error)
 {
-    errno = 0;
     bool failed = ferror(out->file) != 0;
+    errno = failed ? errno : 0; /* nothing since that write had reason to fail */
     failed = fflush(out->file) != 0 || failed;
     if (out->file != stdout)
         failed = fclose(out->file) != 0 || failed;

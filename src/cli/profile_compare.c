@@ -3,7 +3,7 @@
 #include "cli/profile_compare.h"
 
 #include "analyse/profile_words.h"
-#include "cli/table.h"
+#include "cli/profile_rows.h"
 #include "report/profile_compare_json.h"
 
 #include <math.h>
@@ -106,8 +106,7 @@ static void add_row(struct table *t, const struct side *a, const struct side *b,
     const char *name = pair->a == TD_PROFILE_ROOT   ? "step"
                        : pair->a != TD_PROFILE_NONE ? td_profile_name_of(a->profile, pair->a)
                                                     : td_profile_name_of(b->profile, pair->b);
-    uint32_t depth = pair->depth < 64 ? pair->depth : 64;
-    table_cellf(t, "%*s%s", pair->a == TD_PROFILE_ROOT ? 0 : (int)depth * 2, "", name);
+    profile_name_cell(t, name, pair->depth);
     add_time(t, s->median_a);
     add_time(t, s->median_b);
     if (s->median_a > 0 && !isnan(s->median_b))

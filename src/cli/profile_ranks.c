@@ -5,7 +5,6 @@
 #include "analyse/profile_compare.h"
 #include "analyse/profile_words.h"
 #include "cli/profile_rows.h"
-#include "cli/table.h"
 #include "report/profile_compare_json.h"
 #include "report/profile_json.h"
 
@@ -104,8 +103,7 @@ static void add_scope(struct table *t, const struct ranks *r, uint32_t node, uin
                       size_t shown)
 {
     char text[TD_WORDS];
-    uint32_t depth = r->profiles[0]->nodes[node].depth;
-    table_cellf(t, "%*s%s", (int)(depth < 64 ? depth : 64) * 2, "", td_profile_name_of(r->profiles[0], node));
+    profile_name_cell(t, td_profile_name_of(r->profiles[0], node), r->profiles[0]->nodes[node].depth);
     for (size_t i = 0; i < r->count; i++) {
         uint32_t there = counterpart(r, node, i, places);
         places[node * r->count + i] = there;

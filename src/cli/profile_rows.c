@@ -1,6 +1,9 @@
 /* profile_rows.c: see profile_rows.h. */
 #include "cli/profile_rows.h"
 
+#include "base/limits.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +103,13 @@ void profile_rows_release(struct profile_rows *rows)
 {
     free(rows->nodes);
     *rows = (struct profile_rows){0};
+}
+
+void profile_name_cell(struct table *table, const char *name, uint32_t depth)
+{
+    char text[TD_MAX_NAME];
+    snprintf(text, sizeof text, "%*s%s", (int)(depth < 64 ? depth : 64) * 2, "", name);
+    table_cell(table, text);
 }
 
 static int compare_names(const void *left, const void *right, void *context)

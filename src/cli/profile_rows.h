@@ -3,6 +3,7 @@
 #define TD_CLI_PROFILE_ROWS_H
 
 #include "cli/profile_text.h"
+#include "cli/table.h"
 
 struct profile_rows {
     uint32_t *nodes; /* parents before their children */
@@ -13,6 +14,9 @@ struct profile_rows {
 bool profile_rows_init(struct profile_rows *out, const struct td_profile *profile,
                        const struct profile_view *view);
 void profile_rows_release(struct profile_rows *rows);
+
+/* A cell with the name of a scope, indented by how deep it lies. */
+void profile_name_cell(struct table *table, const char *name, uint32_t depth);
 
 /* All scopes of one name together. Total times would count a scope within its own kind twice: only self. */
 struct profile_name {

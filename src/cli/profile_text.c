@@ -7,7 +7,6 @@
 
 #include "analyse/profile_words.h"
 #include "cli/profile_rows.h"
-#include "cli/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -100,12 +99,6 @@ static const struct column columns[COLUMNS] = {
     [MOVED] = {"bytes/s", true, false, 7}, [MEMORY] = {"memory", true, false, 6},
 };
 
-static void add_scope_name(struct table *t, const struct td_profile *p, uint32_t node)
-{
-    uint32_t depth = p->nodes[node].depth;
-    table_cellf(t, "%*s%s", (int)(depth < 64 ? depth : 64) * 2, "", td_profile_name_of(p, node));
-}
-
 static void add_rate(struct table *t, double amount, int64_t ns)
 {
     char text[TD_WORDS];
@@ -125,7 +118,7 @@ static void add_row(struct table *t, const struct td_profile *p, uint32_t node, 
     double share = 100 * td_profile_share(p, node);
     char text[TD_WORDS];
     int64_t memory = n->peak_bytes ? n->peak_bytes : n->allocated_bytes;
-    add_scope_name(t, p, node);
+    profile_name_cell(t, td_profile_name_of(p, node), n->depth);
     table_cellf(t, "%" PRIu64, n->calls);
     add_time(t, (double)n->total_ns, true);
     add_time(t, (double)n->self_ns, true);
