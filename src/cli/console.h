@@ -113,6 +113,9 @@ bool console_live_means(const struct console *c, const char *text, const char **
 TD_CHECK tdbg_status console_live_memory(struct console *c, const char **slice, struct td_input **out,
                                          struct tdbg_error *error);
 
+/* Its folder. */
+const char *console_live_dir(const struct console *c);
+
 /* Names of the step so far: the i-th, or NULL. */
 const char *console_live_name(struct console *c, size_t i);
 

@@ -1,8 +1,8 @@
 /* console_inputs.c: what the console has open, and which of its tensors a text means.
  *
  * Inputs have letters: a, b, c in the order they were opened. A text is looked for in this order: the tensor
- * a live run stopped at, a letter or letter:NAME, a name in all that is open, a pattern, a path that is not
- * open.
+ * a live run stopped at, a letter or letter:NAME, a name in all that is open, a path that is not open, a
+ * pattern, and what a live run has recorded so far.
  */
 #include "cli/console.h"
 
@@ -186,6 +186,44 @@ static tdbg_status find_stopped(struct console *c, const char *slice, struct ope
     return status;
 }
 
+/* "step-3/layers.0.output" is meant by "layers.0.output". */
+static bool names_tensor(const char *full, const char *name, size_t length)
+{
+    size_t total = strlen(full);
+    return total >= length && strncmp(full + total - length, name, length) == 0 &&
+           (total == length || full[total - length - 1] == '/');
+}
+
+/* The last recording of a tensor of the live run that is on disk. */
+static tdbg_status find_recorded(struct console *c, const char *text, struct operands *out,
+                                 struct tdbg_error *error)
+{
+    const char *bracket = *text && text[strlen(text) - 1] == ']' ? strrchr(text, '[') : NULL;
+    size_t length = bracket ? (size_t)(bracket - text) : strlen(text), i;
+    struct td_input *input = NULL;
+    TD_TRY(make_room(out, 1, error));
+    if (td_input_open(&input, console_live_dir(c), c->cli->job, NULL) != TDBG_OK)
+        return td_fail(error, TDBG_NOTFOUND, "the run did not stop there, and no step of it is on disk yet");
+    for (i = td_input_count(input); i > 0; i--)
+        if (names_tensor(td_input_tensor(input, i - 1)->name, text, length))
+            break;
+    char *name = NULL;
+    tdbg_status status = TDBG_OK;
+    if (i == 0)
+        status =
+            td_fail(error, TDBG_NOTFOUND, "the run did not stop there, and no finished step on disk has it");
+    else if (asprintf(&name, "%s%s", td_input_tensor(input, i - 1)->name, bracket ? bracket : "") < 0)
+        status = td_fail_nomem(error);
+    if (status == TDBG_OK)
+        status = add_named(out, input, name, error);
+    free(name);
+    if (status == TDBG_OK)
+        out->items[0].lent = false;
+    else
+        td_input_close(&input);
+    return status;
+}
+
 /* What exists on disk under that name. */
 static tdbg_status find_path(struct console *c, const char *text, bool one, struct operands *out,
                              struct tdbg_error *error)
@@ -229,9 +267,11 @@ static tdbg_status find(struct console *c, const char *text, bool one, struct op
         operands_release(out);
         return find_path(c, text, one, out, error);
     }
-    if (!is_pattern(text))
+    if (!is_pattern(text) && !c->live)
         return status;
     operands_release(out);
+    if (!is_pattern(text))
+        return find_recorded(c, text, out, error);
     return find_pattern(c->inputs, MOST_INPUTS, text, out, error);
 }
 

@@ -218,8 +218,9 @@ bool console_live_means(const struct console *c, const char *text, const char **
     const char *name = c->live && c->live->stop ? text_of(c->live->stop, "name") : NULL;
     if (!name)
         return false;
-    size_t length = text[0] == '.' && (!text[1] || text[1] == '[') ? 1 : strlen(name);
-    if (length > 1 && strncmp(text, name, length) != 0)
+    bool here = text[0] == '.' && (!text[1] || text[1] == '[');
+    size_t length = here ? 1 : strlen(name);
+    if (!here && strncmp(text, name, length) != 0)
         return false;
     *slice = text + length;
     return !**slice || (**slice == '[' && text[strlen(text) - 1] == ']');
@@ -260,6 +261,11 @@ tdbg_status console_live_memory(struct console *c, const char **slice, struct td
     }
     *out = live->memory;
     return TDBG_OK;
+}
+
+const char *console_live_dir(const struct console *c)
+{
+    return c->live->dir;
 }
 
 /* --- the step so far --------------------------------------------------------------------------------------
