@@ -4,7 +4,8 @@
  * whose sums stay in L1. float32 that lies row by row is read where it is; what must be gathered (a
  * transposed side) or widened comes in blocks that stay in L2; everything else (integers, quantised, sparse,
  * shards) is read as doubles. 16 rows are what a cell of the base level covers, and of a transposed matrix
- * they are one cache line of each column.
+ * they are one cache line of each column. Several pictures of one pair are made from a block while it is in
+ * the cache: reading it is what takes the time.
  */
 #include "kernel/tile.h"
 
@@ -129,10 +130,10 @@ struct block {
 struct work {
     const struct td_tile_kernels *kernels;
     const struct td_plane *plane;
-    const struct td_access *a, *b; /* b NULL: of a alone */
-    bool wide;                     /* doubles, not floats */
-    struct td_tile *tile;
-    int64_t row, column, rows, columns; /* elements of the tile */
+    const struct td_access *side[2];     /* NULL: not read */
+    bool wide;                           /* doubles, not floats */
+    struct td_tile *tile[TD_TILE_KINDS]; /* NULL: not wanted; all of one size */
+    int64_t row, column, rows, columns;  /* elements of the tile */
     pthread_mutex_t lock;
     struct tdbg_error error; /* the first that happened; guarded by lock */
 };
@@ -258,19 +259,19 @@ static void clear(const struct td_columns *c, int64_t columns)
 }
 
 /* Rows [first, first + count) of a box, added up by column. */
-static void add_rows(const struct work *w, const struct box *box, const struct block blocks[2], int64_t first,
-                     int64_t count, const struct td_columns *columns)
+static void add_rows(const struct work *w, const struct box *box, const struct block *a,
+                     const struct block *b, int64_t first, int64_t count, const struct td_columns *columns)
 {
-    td_rows_loop *loop = w->wide ? (w->b ? w->kernels->dual_wide : w->kernels->single_wide)
-                                 : (w->b ? w->kernels->dual : w->kernels->single);
+    td_rows_loop *loop = w->wide ? (b ? w->kernels->dual_wide : w->kernels->single_wide)
+                                 : (b ? w->kernels->dual : w->kernels->single);
     int64_t size = w->wide ? 8 : 4, last = box->row + first + count - 1;
     int64_t length = least(box->columns, row_length(w->plane, last) - box->column);
-    const uint8_t *p = (const uint8_t *)blocks[0].data + first * blocks[0].pitch * size;
-    const uint8_t *q = w->b ? (const uint8_t *)blocks[1].data + first * blocks[1].pitch * size : p;
-    int64_t pitch_b = w->b ? blocks[1].pitch : 0, whole = length < box->columns ? count - 1 : count;
-    loop(p, blocks[0].pitch, q, pitch_b, whole, box->columns, columns);
+    const uint8_t *p = (const uint8_t *)a->data + first * a->pitch * size;
+    const uint8_t *q = b ? (const uint8_t *)b->data + first * b->pitch * size : p;
+    int64_t pitch_b = b ? b->pitch : 0, whole = length < box->columns ? count - 1 : count;
+    loop(p, a->pitch, q, pitch_b, whole, box->columns, columns);
     if (whole < count && length > 0)
-        loop(p + whole * blocks[0].pitch * size, 0, q + whole * pitch_b * size, 0, 1, length, columns);
+        loop(p + whole * a->pitch * size, 0, q + whole * pitch_b * size, 0, 1, length, columns);
 }
 
 /* Where no element was, high is still below low. */
@@ -281,16 +282,16 @@ static float peak(float high, float low, uint32_t nan)
     return high >= -low ? high : low;
 }
 
-static void fill_cells(const struct work *w, const struct box *box, const struct block blocks[2],
-                       struct space *s)
+/* Of `a`, or, unless b is NULL, of b - a. */
+static void fill_cells(const struct work *w, struct td_tile *tile, const struct box *box,
+                       const struct block *a, const struct block *b, struct space *s)
 {
-    struct td_tile *tile = w->tile;
     int64_t size = INT64_C(1) << tile->level;
     for (int64_t r = 0; r < box->rows; r += size) {
         struct td_columns now = columns_of(s, 0), next = columns_of(s, 1);
         int64_t n = box->columns;
         clear(&now, n);
-        add_rows(w, box, blocks, r, least(size, box->rows - r), &now);
+        add_rows(w, box, a, b, r, least(size, box->rows - r), &now);
         for (int level = 0; level < tile->level; level++, n = (n + 1) / 2) {
             struct td_columns halved = next;
             w->kernels->halve(&now, n, &halved);
@@ -313,10 +314,14 @@ static tdbg_status fill_band(const struct work *w, int64_t band, struct space *s
         struct block blocks[2];
         box.column = w->column + c;
         box.columns = least(COLUMNS, w->columns - c);
-        TD_TRY(read_box(w, w->a, &box, space->side[0], &blocks[0], error));
-        if (w->b)
-            TD_TRY(read_box(w, w->b, &box, space->side[1], &blocks[1], error));
-        fill_cells(w, &box, blocks, space);
+        for (int i = 0; i < 2; i++)
+            if (w->side[i])
+                TD_TRY(read_box(w, w->side[i], &box, space->side[i], &blocks[i], error));
+        for (int i = 0; i < 2; i++)
+            if (w->tile[i])
+                fill_cells(w, w->tile[i], &box, &blocks[i], NULL, space);
+        if (w->tile[TD_OF_DIFFERENCE])
+            fill_cells(w, w->tile[TD_OF_DIFFERENCE], &box, &blocks[0], &blocks[1], space);
     }
     return TDBG_OK;
 }
@@ -364,32 +369,68 @@ void td_tile_release(struct td_tile *tile)
     *tile = (struct td_tile){0};
 }
 
+static void release_all(struct td_tile tiles[TD_TILE_KINDS])
+{
+    for (int i = 0; i < TD_TILE_KINDS; i++)
+        td_tile_release(&tiles[i]);
+}
+
+/* The bands of the tiles that the work names, by all threads. */
+static tdbg_status fill_tiles(struct work *w, int level, int64_t y, int64_t x, struct td_pool *pool,
+                              struct tdbg_error *error)
+{
+    const struct td_plane *plane = w->plane;
+    for (int i = 0; i < 2; i++)
+        w->wide = w->wide || (w->side[i] && !reads_as_float(w->side[i], plane));
+    w->row = (y * TD_TILE_CELLS) << level;
+    w->column = (x * TD_TILE_CELLS) << level;
+    w->rows = least((int64_t)TD_TILE_CELLS << level, plane->rows - w->row);
+    w->columns = least((int64_t)TD_TILE_CELLS << level, plane->columns - w->column);
+    pthread_mutex_init(&w->lock, NULL);
+    td_pool_run(w->rows * w->columns >= WORTH_SHARING ? pool : NULL, (uint64_t)cells(w->rows, TD_TILE_BASE),
+                run_band, w);
+    pthread_mutex_destroy(&w->lock);
+    if (w->error.status != TDBG_OK && error)
+        *error = w->error;
+    return w->error.status;
+}
+
+tdbg_status td_tiles_init(struct td_tile *const out[TD_TILE_KINDS], const struct td_plane *plane,
+                          const struct td_access *a, const struct td_access *b, int level, int64_t y,
+                          int64_t x, struct td_pool *pool, struct tdbg_error *error)
+{
+    struct td_tile tiles[TD_TILE_KINDS] = {{0}};
+    const struct td_kernels *kernels;
+    TD_TRY(td_kernels_select(&kernels, error));
+    struct work w = {.kernels = kernels->tiles, .plane = plane};
+    tdbg_status status = TDBG_OK;
+    for (int i = 0; i < TD_TILE_KINDS && status == TDBG_OK; i++) {
+        if (!out[i])
+            continue;
+        w.tile[i] = &tiles[i];
+        w.side[0] = i != TD_OF_B ? a : w.side[0];
+        w.side[1] = i != TD_OF_A ? b : w.side[1];
+        status = make_room(&tiles[i], plane, level, y, x, error);
+    }
+    if (status == TDBG_OK)
+        status = fill_tiles(&w, level, y, x, pool, error);
+    if (status != TDBG_OK) {
+        release_all(tiles);
+        return status;
+    }
+    for (int i = 0; i < TD_TILE_KINDS; i++)
+        if (out[i])
+            *out[i] = tiles[i];
+    return TDBG_OK;
+}
+
 tdbg_status td_tile_init(struct td_tile *out, const struct td_plane *plane, const struct td_access *a,
                          const struct td_access *b, int level, int64_t y, int64_t x, struct td_pool *pool,
                          struct tdbg_error *error)
 {
-    struct td_tile tile;
-    const struct td_kernels *kernels;
-    TD_TRY(td_kernels_select(&kernels, error));
-    TD_TRY(make_room(&tile, plane, level, y, x, error));
-    struct work w = {.kernels = kernels->tiles, .plane = plane, .a = a, .b = b, .tile = &tile};
-    w.wide = !reads_as_float(a, plane) || (b && !reads_as_float(b, plane));
-    w.row = (y * TD_TILE_CELLS) << level;
-    w.column = (x * TD_TILE_CELLS) << level;
-    w.rows = least((int64_t)TD_TILE_CELLS << level, plane->rows - w.row);
-    w.columns = least((int64_t)TD_TILE_CELLS << level, plane->columns - w.column);
-    pthread_mutex_init(&w.lock, NULL);
-    td_pool_run(w.rows * w.columns >= WORTH_SHARING ? pool : NULL, (uint64_t)cells(w.rows, TD_TILE_BASE),
-                run_band, &w);
-    pthread_mutex_destroy(&w.lock);
-    if (w.error.status == TDBG_OK) {
-        *out = tile;
-        return TDBG_OK;
-    }
-    td_tile_release(&tile);
-    if (error)
-        *error = w.error;
-    return w.error.status;
+    struct td_tile *const wanted[TD_TILE_KINDS] = {
+        [TD_OF_A] = b ? NULL : out, [TD_OF_DIFFERENCE] = b ? out : NULL};
+    return td_tiles_init(wanted, plane, a, b, level, y, x, pool, error);
 }
 
 struct cell {

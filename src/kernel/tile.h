@@ -55,6 +55,14 @@ TD_CHECK tdbg_status td_tile_init(struct td_tile *out, const struct td_plane *pl
                                   const struct td_access *a, const struct td_access *b, int level, int64_t y,
                                   int64_t x, struct td_pool *pool, struct tdbg_error *error);
 
+/* What pictures of two operands show. */
+enum { TD_OF_A, TD_OF_B, TD_OF_DIFFERENCE, TD_TILE_KINDS };
+
+/* Several of them in one pass over both; those that are NULL are not wanted. All of them, or none. */
+TD_CHECK tdbg_status td_tiles_init(struct td_tile *const out[TD_TILE_KINDS], const struct td_plane *plane,
+                                   const struct td_access *a, const struct td_access *b, int level, int64_t y,
+                                   int64_t x, struct td_pool *pool, struct tdbg_error *error);
+
 /* From the tiles of the level below that it covers: children[0] at (2y, 2x), [1] to its right, [2] and [3]
  * below; NULL where the plane has ended. */
 TD_CHECK tdbg_status td_tile_join(struct td_tile *out, const struct td_plane *plane,

@@ -5,6 +5,9 @@
  * Frames lie in one list, the last used first; a few hundred at most, so it is searched from the front. The
  * lock is held to look and to link, never while a tile is computed: that thread owns the frame until it is
  * ready, the others wait. A tile waits only for tiles of lower levels, so nobody waits in a circle.
+ *
+ * Who looks at a pair looks at a, b and the difference. So whoever makes one of the three from elements makes
+ * those of the others along with it that are not there: both sides are read once, not twice.
  */
 #include "session/gallery.h"
 
@@ -140,6 +143,23 @@ void td_gallery_close(struct td_gallery **slot)
 
 /* --- frames --------------------------------------------------------------------------------------------- */
 
+/* A frame for a tile that is not there, in use by the caller, who has to make it; the lock is held. */
+static struct frame *add(struct td_gallery *g, const struct td_picture *p, int level, int64_t y, int64_t x)
+{
+    struct frame *f = calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (struct frame){.subject = p->subject,
+                        .plane = p->plane,
+                        .shown = p->shown,
+                        .level = level,
+                        .y = y,
+                        .x = x,
+                        .users = 1};
+    link_first(g, f);
+    return f;
+}
+
 /* The frame of a tile, in use by the caller. `mine`: it was not there, and the caller has to make it. */
 static struct frame *take(struct td_gallery *g, const struct td_picture *p, int level, int64_t y, int64_t x,
                           bool *mine)
@@ -147,24 +167,25 @@ static struct frame *take(struct td_gallery *g, const struct td_picture *p, int 
     pthread_mutex_lock(&g->lock);
     struct frame *f = find(g, p, level, y, x);
     *mine = !f;
-    if (f)
-        unlink_frame(g, f);
-    else
-        f = calloc(1, sizeof *f);
     if (f) {
-        if (*mine) {
-            f->subject = p->subject;
-            f->plane = p->plane;
-            f->shown = p->shown;
-            f->level = level;
-            f->y = y;
-            f->x = x;
-        }
         f->users++;
+        unlink_frame(g, f);
         link_first(g, f);
-        while (!*mine && f->state == MAKING)
+        while (f->state == MAKING)
             pthread_cond_wait(&g->changed, &g->lock);
+    } else {
+        f = add(g, p, level, y, x);
     }
+    pthread_mutex_unlock(&g->lock);
+    return f;
+}
+
+/* The same for a tile that nobody waits for: NULL when it is there. */
+static struct frame *take_new(struct td_gallery *g, const struct td_picture *p, int level, int64_t y,
+                              int64_t x)
+{
+    pthread_mutex_lock(&g->lock);
+    struct frame *f = find(g, p, level, y, x) ? NULL : add(g, p, level, y, x);
     pthread_mutex_unlock(&g->lock);
     return f;
 }
@@ -218,28 +239,69 @@ static tdbg_status from_elements(const struct td_picture *p, int level, int64_t 
 static tdbg_status make_tile(const struct td_picture *p, int level, int64_t y, int64_t x, struct td_tile *out,
                              struct tdbg_error *error);
 
-/* The same, remembered: the tile of a frame that is in use until it is given back. */
+/* The tile from elements, and those of the other pictures of the pair that are not there. */
+static tdbg_status make_together(struct td_gallery *g, const struct td_picture *p, int level, int64_t y,
+                                 int64_t x, struct td_tile *out, struct tdbg_error *error)
+{
+    const struct td_subject *s = p->subject;
+    struct frame *others[TD_TILE_KINDS] = {NULL};
+    struct td_tile made[TD_TILE_KINDS] = {{0}}, *wanted[TD_TILE_KINDS] = {NULL};
+    for (int i = 0; i < TD_TILE_KINDS; i++) {
+        struct td_picture other = *p;
+        other.shown = (enum td_shown)i;
+        others[i] = other.shown == p->shown ? NULL : take_new(g, &other, level, y, x);
+        wanted[i] = others[i] || other.shown == p->shown ? &made[i] : NULL;
+    }
+    tdbg_status status =
+        td_tiles_init(wanted, &p->plane, &s->side[0].access, &s->side[1].access, level, y, x, g->pool, error);
+    if (status == TDBG_OK && (status = td_subject_verify(s, error)) != TDBG_OK)
+        for (int i = 0; i < TD_TILE_KINDS; i++)
+            td_tile_release(&made[i]);
+    for (int i = 0; i < TD_TILE_KINDS; i++)
+        if (others[i]) {
+            finish(g, others[i], status, &made[i], error);
+            give_back(g, others[i]);
+        }
+    if (status == TDBG_OK)
+        *out = made[p->shown];
+    return status;
+}
+
+static tdbg_status make_to_keep(struct td_gallery *g, const struct td_picture *p, int level, int64_t y,
+                                int64_t x, struct td_tile *out, struct tdbg_error *error)
+{
+    bool both = p->subject->has[0] && p->subject->has[1];
+    if (level <= TD_TILE_BASE && both && make_together(g, p, level, y, x, out, error) == TDBG_OK)
+        return TDBG_OK;
+    return make_tile(p, level, y, x, out, error); /* alone: the other side may be to blame */
+}
+
+/* The same, remembered: the tile of a frame that is in use until it is given back. What somebody else could
+ * not make is tried once more: he may have wanted more than this. */
 static tdbg_status hang_tile(struct td_gallery *g, const struct td_picture *p, int level, int64_t y,
                              int64_t x, struct frame **out, struct tdbg_error *error)
 {
-    bool mine;
-    struct frame *f = take(g, p, level, y, x, &mine);
-    if (!f)
-        return td_fail_nomem(error);
-    if (mine) {
-        struct td_tile tile = {0};
-        struct tdbg_error why;
-        finish(g, f, make_tile(p, level, y, x, &tile, &why), &tile, &why);
+    for (;;) {
+        bool mine;
+        struct frame *f = take(g, p, level, y, x, &mine);
+        if (!f)
+            return td_fail_nomem(error);
+        if (mine) {
+            struct td_tile tile = {0};
+            struct tdbg_error why;
+            finish(g, f, make_to_keep(g, p, level, y, x, &tile, &why), &tile, &why);
+        }
+        if (f->state == READY) { /* it does not change any more */
+            *out = f;
+            return TDBG_OK;
+        }
+        tdbg_status status = f->error.status;
+        if (error)
+            *error = f->error;
+        give_back(g, f);
+        if (mine)
+            return status;
     }
-    if (f->state == READY) { /* it does not change any more */
-        *out = f;
-        return TDBG_OK;
-    }
-    tdbg_status status = f->error.status;
-    if (error)
-        *error = f->error;
-    give_back(g, f);
-    return status;
 }
 
 /* A level above the base, from the four tiles it covers: without a gallery they are made for this once. */

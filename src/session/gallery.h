@@ -25,7 +25,7 @@ struct td_pool *td_gallery_pool(const struct td_gallery *gallery);
 /* Forgets the pictures of a subject that is about to go. A NULL gallery has none. */
 void td_gallery_forget(struct td_gallery *gallery, const struct td_subject *subject);
 
-enum td_shown { TD_SHOW_A, TD_SHOW_B, TD_SHOW_DIFFERENCE /* b - a */ };
+enum td_shown { TD_SHOW_A = TD_OF_A, TD_SHOW_B = TD_OF_B, TD_SHOW_DIFFERENCE = TD_OF_DIFFERENCE /* b - a */ };
 
 struct td_picture {
     const struct td_subject *subject;

@@ -119,9 +119,30 @@ static void paint_level(const struct td_plane *p, const struct td_access *a, con
             td_tile_release(&below[i]);
 }
 
+/* Made in one pass they have the bits of those made one by one. */
+static void check_together(const struct td_plane *p, const struct fixture *a, const struct fixture *b,
+                           int level, int64_t y, int64_t x)
+{
+    struct td_tile together[TD_TILE_KINDS], alone[TD_TILE_KINDS];
+    struct td_tile *const wanted[TD_TILE_KINDS] = {&together[0], &together[1], &together[2]};
+    assert_ok(td_tile_init(&alone[TD_OF_A], p, &a->access, NULL, level, y, x, NULL, NULL));
+    assert_ok(td_tile_init(&alone[TD_OF_B], p, &b->access, NULL, level, y, x, NULL, NULL));
+    assert_ok(td_tile_init(&alone[TD_OF_DIFFERENCE], p, &a->access, &b->access, level, y, x, NULL, NULL));
+    assert_ok(td_tiles_init(wanted, p, &a->access, &b->access, level, y, x, NULL, NULL));
+    for (int i = 0; i < TD_TILE_KINDS; i++) {
+        size_t n = (size_t)alone[i].rows * (size_t)alone[i].columns;
+        assert_memory_equal(together[i].sums, alone[i].sums, n * sizeof *alone[i].sums);
+        assert_memory_equal(together[i].peaks, alone[i].peaks, n * sizeof *alone[i].peaks);
+        td_tile_release(&together[i]);
+        td_tile_release(&alone[i]);
+    }
+}
+
 static void check_tile(const struct td_plane *p, const struct fixture *a, const struct fixture *b, int level,
                        int64_t y, int64_t x)
 {
+    if (b && level <= TD_TILE_BASE)
+        check_together(p, a, b, level, y, x);
     static float means[TD_TILE_CELLS * TD_TILE_CELLS], turned[TD_TILE_CELLS * TD_TILE_CELLS];
     struct td_tile tile;
     paint_level(p, &a->access, b ? &b->access : NULL, level, y, x, &tile);
