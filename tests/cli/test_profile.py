@@ -2,8 +2,13 @@
 
 Runs are made row by row (runfiles.py), so every number is known beforehand.
 """
+import os
+import subprocess
+import time
+
 import numpy as np
 import pytest
+from built import BINARY, PATIENCE
 from runfiles import Run
 
 MS = 1_000_000
@@ -217,3 +222,31 @@ def test_wrong_use(tdbg, tmp_path):
     assert tdbg.fails("profile", tmp_path / "folder") == f"tdbg: {tmp_path / 'folder'}: a folder without run.db: not a recorded run"
     assert "cannot open: No such file" in tdbg.fails("profile", tmp_path / "nowhere")
     assert "--sort takes total, self, calls, name or order, not 'x'" in tdbg.fails("profile", tmp_path, "--sort", "x")
+
+
+def record(tmp_path, script):
+    subprocess.run([BINARY.parent / "tests" / "recording", tmp_path / "run"], input=script, text=True, check=True, timeout=60 * PATIENCE,
+                   env={**os.environ, "TDBG_RUN": ""})
+    return tmp_path / "run"
+
+
+def test_self_times_of_a_recorded_program_are_its_wall_time(tdbg, tmp_path):
+    step = "begin model\nbegin layers.0\nsleep 20\nend\nbegin layers.1\nbegin attn\nsleep 10\nend\nsleep 10\nend\nsleep 5\nend\n"
+    began = time.monotonic()
+    run = record(tmp_path, "".join(f"step {i}\n{step}" for i in range(4)))
+    elapsed = (time.monotonic() - began) * 1e9
+    document = tdbg.json("profile", run)
+    whole = sum(scope["self_ns"] for scope in document["scopes"])
+    assert whole == document["thread_ns"] == pytest.approx(document["wall_ns"], rel=0.02)
+    assert 4 * 45 * MS <= whole <= elapsed
+    found = scopes(document)
+    assert found["model/layers.1/attn"]["calls"] == 4 and found["model/layers.1"]["self_ns"] >= 40 * MS
+    assert document["steps"]["count"] == 4 and findings(document)["idle"]["value"] < 0.5, "it only sleeps"
+
+
+def test_recorded_threads(tdbg, tmp_path):
+    document = tdbg.json("profile", record(tmp_path, "step 0\nthreads 4 500\n"))
+    busy = [thread["busy_ns"] for thread in document["threads"] if thread["calls"]]
+    assert 1 <= len(busy) <= 4 and sum(scope["calls"] for scope in document["scopes"]) == 2000
+    assert sum(scope["self_ns"] for scope in document["scopes"]) == document["thread_ns"] == sum(busy)
+    assert max(busy) <= document["wall_ns"] <= document["thread_ns"]
