@@ -62,30 +62,95 @@ static double percent(double part, double whole)
 /* --- Where the time goes ---------------------------------------------------------------------------------
  */
 
-/* The scopes with the most time of their own, while they matter: 10 % each. */
+/* A group of scopes whose names differ in their first number only: layers.0.mlp, layers.1.mlp. */
+struct group {
+    uint64_t hash;
+    uint32_t node; /* its heaviest */
+    size_t count;
+    int64_t self_ns;
+    uint64_t calls;
+};
+
+static uint64_t hash_of(const char *name)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    bool numbered = false;
+    for (; *name; name++) {
+        if (!numbered && *name >= '0' && *name <= '9') {
+            name += strspn(name, "0123456789") - 1;
+            numbered = true;
+            h = (h ^ '#') * UINT64_C(0x100000001b3);
+        } else {
+            h = (h ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+        }
+    }
+    return h;
+}
+
+static int by_hash(const void *left, const void *right)
+{
+    const struct group *a = left, *b = right;
+    return a->hash != b->hash ? (a->hash > b->hash) - (a->hash < b->hash)
+                              : (a->node > b->node) - (a->node < b->node);
+}
+
+static int by_self(const void *left, const void *right)
+{
+    const struct group *a = left, *b = right;
+    return a->self_ns != b->self_ns ? (a->self_ns < b->self_ns) - (a->self_ns > b->self_ns) : by_hash(a, b);
+}
+
+/* The scopes of the host as groups, the heaviest first. */
+static size_t make_groups(const struct td_profile *p, struct group *groups)
+{
+    size_t found = 0, kept = 0;
+    for (uint32_t i = 1; i < p->node_count; i++)
+        if (!p->nodes[i].device)
+            groups[found++] = (struct group){hash_of(td_profile_name_of(p, i)), i, 1, p->nodes[i].self_ns,
+                                             p->nodes[i].calls};
+    qsort(groups, found, sizeof *groups, by_hash);
+    for (size_t i = 1; i < found; i++) {
+        struct group *last = &groups[kept];
+        if (groups[i].hash != last->hash) {
+            groups[++kept] = groups[i];
+            continue;
+        }
+        last->count++;
+        last->self_ns += groups[i].self_ns;
+        last->calls += groups[i].calls;
+        if (groups[i].self_ns > p->nodes[last->node].self_ns)
+            last->node = groups[i].node;
+    }
+    found = found ? kept + 1 : 0;
+    qsort(groups, found, sizeof *groups, by_self);
+    return found;
+}
+
+/* The scopes with the most time of their own, while they matter: 10 % each group. */
 static void find_hot(struct judge *j)
 {
-    uint32_t taken[EACH] = {0};
-    for (int n = 0; n < EACH; n++) {
-        uint32_t best = 0;
-        for (uint32_t i = 1; i < j->p->node_count; i++) {
-            bool known = j->p->nodes[i].device;
-            for (int k = 0; k < n; k++)
-                known = known || taken[k] == i;
-            if (!known && (!best || j->p->nodes[i].self_ns > j->p->nodes[best].self_ns))
-                best = i;
-        }
-        double share = best ? percent((double)j->p->nodes[best].self_ns, (double)j->p->host_ns) : 0;
-        if (share < 10)
-            return;
-        taken[n] = best;
-        const struct td_profile_node *node = &j->p->nodes[best];
+    struct group *groups = malloc(j->p->node_count * sizeof *groups);
+    size_t count = groups ? make_groups(j->p, groups) : 0;
+    for (size_t i = 0; i < count && i < EACH; i++) {
+        const struct group *g = &groups[i];
+        double share = percent((double)g->self_ns, (double)j->p->host_ns);
+        const char *advice = i == 0 ? "Begin here." : "Then here.";
         char path[PATH_ROOM], self[TD_WORDS], whole[TD_WORDS];
-        found(j, "hot", best, share, 10, n == 0 ? "Begin here." : "Then here.",
-              "%s itself takes %.1f %% of the time: %s of %s in %" PRIu64 " call%s.", path_of(j, best, path),
-              share, td_words_time(self, (double)node->self_ns), td_words_time(whole, (double)j->p->host_ns),
-              node->calls, node->calls == 1 ? "" : "s");
+        if (share < 10)
+            break;
+        path_of(j, g->node, path);
+        td_words_time(self, (double)g->self_ns);
+        td_words_time(whole, (double)j->p->host_ns);
+        if (g->count == 1)
+            found(j, "hot", g->node, share, 10, advice,
+                  "%s itself takes %.1f %% of the time: %s of %s in %" PRIu64 " call%s.", path, share, self,
+                  whole, g->calls, g->calls == 1 ? "" : "s");
+        else
+            found(j, "hot", g->node, share, 10, advice,
+                  "%zu scopes like %s themselves take %.1f %% of the time: %s of %s in %" PRIu64 " calls.",
+                  g->count, path, share, self, whole, g->calls);
     }
+    free(groups);
 }
 
 /* Calls so short that what surrounds them costs as much: under 5 us, 20 % of the time together. */
@@ -151,14 +216,15 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Of the family of `first` under its parent: its median time a call. Families of 3 and more count, the first
- * 512 of their members. */
+enum { SIBLINGS = 512 }; /* among more there are no layers to compare */
+
+/* Of the family of `first` under its parent: how many they are, and their median time a call. */
 static size_t family_of(const struct td_profile *p, uint32_t first, double *median)
 {
-    double times[512];
+    double times[SIBLINGS];
     size_t count = 0;
     const char *name = td_profile_name_of(p, first);
-    for (uint32_t i = first; i && count < 512; i = p->nodes[i].next)
+    for (uint32_t i = first; i && count < SIBLINGS; i = p->nodes[i].next)
         if (same_family(td_profile_name_of(p, i), name))
             times[count++] = per_call(&p->nodes[i]);
     qsort(times, count, sizeof *times, ascending);
@@ -179,20 +245,38 @@ static void judge_member(struct judge *j, uint32_t node, size_t family, double m
           td_words_time(own, per_call(n)), times, family - 1, td_words_time(others, median));
 }
 
+static bool is_first_of_family(const struct td_profile *p, uint32_t node)
+{
+    const char *name = td_profile_name_of(p, node);
+    for (uint32_t i = p->nodes[p->nodes[node].parent].first; i != node; i = p->nodes[i].next)
+        if (same_family(td_profile_name_of(p, i), name))
+            return false;
+    return true;
+}
+
+static bool has_few_siblings(const struct td_profile *p, uint32_t node)
+{
+    size_t count = 0;
+    for (uint32_t i = p->nodes[p->nodes[node].parent].first; i && count <= SIBLINGS; i = p->nodes[i].next)
+        count++;
+    return count <= SIBLINGS;
+}
+
 /* A layer slower than those like it: 1.5 times the median, and 1 % of the time lost to it. */
 static void find_outliers(struct judge *j)
 {
     const struct td_profile *p = j->p;
-    size_t before = j->out->count;
-    for (uint32_t parent = 0; parent < p->node_count; parent++) {
-        uint32_t first = p->nodes[parent].first;
-        if (!first || p->nodes[parent].device)
-            continue;
+    size_t most = j->out->count + EACH;
+    for (uint32_t first = 1; first < p->node_count && j->out->count < most; first++) {
         double median;
+        if (!p->nodes[first].next || p->nodes[first].device || !has_few_siblings(p, first) ||
+            !is_first_of_family(p, first))
+            continue;
         size_t family = family_of(p, first, &median);
-        for (uint32_t i = first; i && family >= 3 && median > 0; i = p->nodes[i].next)
-            if (same_family(td_profile_name_of(p, i), td_profile_name_of(p, first)) &&
-                j->out->count < before + EACH)
+        if (family < 3 || median <= 0)
+            continue;
+        for (uint32_t i = first; i && j->out->count < most; i = p->nodes[i].next)
+            if (same_family(td_profile_name_of(p, i), td_profile_name_of(p, first)))
                 judge_member(j, i, family, median);
     }
 }

@@ -219,6 +219,8 @@ static void print_wrapped(const struct term *term, const char *text, int indent)
     int width = term->width > 40 && term->width < 100 ? term->width : 100, column = indent;
     while (*text) {
         size_t length = strcspn(text, " ");
+        if (strncmp(text + length, " %", 2) == 0)
+            length += 2; /* a number keeps its sign */
         char word[512];
         snprintf(word, sizeof word, "%.*s", (int)length, text);
         int columns_of = (int)term_columns(word);
