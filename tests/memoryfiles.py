@@ -12,7 +12,7 @@ import pickle
 SEGMENT = 20 << 20
 
 
-def frame(name, line=10, filename="/home/me/model.py"):
+def frame(name, line=10, filename="/srv/model.py"):
     return {"filename": filename, "line": line, "name": name}
 
 

@@ -139,12 +139,24 @@ static void put_call(struct frame *out, Dwarf_Die *unit, Dwarf_Die *inlined)
         put_line(out, file, (int)line);
 }
 
+/* All that surrounds pc, the innermost first; to be freed. Of an inlined function elfutils gives the scopes
+ * around its definition; those around the place where it was inlined are found from there. */
+static int scopes_at(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **out)
+{
+    Dwarf_Die *innermost = NULL;
+    int count = dwarf_getscopes(unit, pc, &innermost);
+    if (count > 0)
+        count = dwarf_getscopes_die(&innermost[0], out);
+    free(innermost);
+    return count;
+}
+
 /* frames[0] is filled as if nothing were inlined; pushes it outwards by the functions inlined at pc. */
 static size_t put_inlined(Dwfl_Module *module, uint64_t pc, struct frame *frames)
 {
     Dwarf_Addr bias = 0;
     Dwarf_Die *unit = dwfl_module_addrdie(module, pc, &bias), *scopes = NULL;
-    int count = unit ? dwarf_getscopes(unit, pc - bias, &scopes) : 0;
+    int count = unit ? scopes_at(unit, pc - bias, &scopes) : 0;
     size_t n = 1;
     for (int i = 0; i < count && n < MOST_INLINED; i++) {
         const char *name = dwarf_diename(&scopes[i]);

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from built import BINARY, PATIENCE
+from built import BINARY, PATIENCE, ROOT
 
 
 @pytest.fixture(scope="session")
@@ -195,3 +195,20 @@ def test_trouble(tdbg, tmp_path, program):
     assert tdbg.fails("memory", "a", "--", "b") == "tdbg: memory: a PATH and a program are too much (see 'tdbg memory --help')"
     assert "given twice" in tdbg.fails("memory", "--snapshot", "x", "--", program, "status")
     assert tdbg.fails("memory", "--snapshot", "x", "--snapshot", "y", "--", program, "status") == "tdbg: no memory snapshot 'x'"
+
+
+def test_the_example_of_the_documentation(tdbg, tmp_path):
+    """docs/memory.md shows a program and its report; times differ from run to run, the rest must not."""
+    page = (ROOT / "docs" / "memory.md").read_text()
+    source = re.search(r"^    #include.*?^    }\n(?=\n    \$ cc)", page, re.M | re.S).group(0)
+    (tmp_path / "engine.c").write_text(re.sub(r"^    ", "", source, flags=re.M))
+    subprocess.run(["gcc", "-g", "-O2", "-o", "engine", "engine.c"], cwd=tmp_path, check=True)
+    out = tdbg.text("memory", "--top", "4", "--", "./engine", status=1, cwd=tmp_path, env={"COLUMNS": "96"})
+    shown = page.split("    $ tdbg memory --top 4 -- ./engine\n")[1].split("\n- **peak**")[0]
+    telling = re.compile(r"^(?:\d.*  need \(|leak: |\s+at |\s+\d+ blocks, )")
+    expected = [line for line in re.sub(r"^    ", "", shown, flags=re.M).splitlines() if telling.match(line)]
+    assert len(expected) >= 10
+    rate = re.compile(r"grows [\d.]+ \w+/s +")
+    printed = [rate.sub("", line) for line in out.splitlines()]
+    for line in expected:
+        assert rate.sub("", line) in printed

@@ -92,6 +92,22 @@ def trace_seeds(folder):
     (folder / "pairs.json").write_text(json.dumps(pairs)[:-1])
 
 
+@seeds("memory_snapshot")
+def memory_snapshot_seeds(folder):
+    from memoryfiles import Device, save, stack
+
+    for form in ("full", "segments", "old", "trace"):
+        for protocol in (2, 4):
+            device = Device()
+            blocks = [device.alloc(512 * (i + 1), stack("layer", f"step_{i % 3}")) for i in range(6)]
+            for block in blocks[::2]:
+                device.free(block)
+            device.event("snapshot", 0, 0)
+            device.event("oom", 0, 1 << 40, device_free=7)
+            device.event("segment_free", 0x7F0000000000, 1 << 20)
+            save(folder / f"{form}{protocol}.pickle", device, form=form, protocol=protocol)
+
+
 @seeds("torch")
 def torch_seeds(folder):
     import torch

@@ -1,0 +1,28 @@
+/* fuzz_memory_snapshot.c: any pickle as a snapshot of PyTorch's CUDA allocator, replayed and reported. */
+#include "fuzz_reader.h"
+
+#include "analyse/memory_story.h"
+#include "pickle/pickle.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct td_memory_wish wish = {0};
+    struct td_memory_book book = {0};
+    struct td_arena arena;
+    struct td_pickle pickle;
+    struct tdbg_error error;
+    td_arena_init(&arena, 4 << 20);
+    if (td_pickle_parse(data, size, NULL, &arena, &pickle, &error) == TDBG_OK &&
+        td_memory_read_graph(&book, pickle.root, &wish, NULL, &error) == TDBG_OK) {
+        for (size_t i = 0; i < book.count; i++) {
+            const struct td_memory_report *r = &book.stories[i].report;
+            if (r->views[TD_MOMENT_PEAK].live.bytes < r->views[TD_MOMENT_END].live.bytes)
+                abort();
+        }
+    }
+    td_memory_book_release(&book);
+    td_arena_release(&arena);
+    return 0;
+}
