@@ -2,15 +2,15 @@
  *
  * A rule measures one number of a tensor or a scalar at one moment, and says which side of a threshold is
  * bad. Thresholds, and for how many rows in a row it must be bad, are settings; rules themselves are
- * constant. A watch is fed rows in the order of the run, all at once or as they come, and keeps one finding
+ * constant. A checker is fed rows in the order of the run, all at once or as they come, and keeps one finding
  * for each rule and name: where it was broken first, by how much, how often since.
  *
  *     struct td_rule_setting settings[TD_RULES];
  *     td_rules_default(settings);
- *     td_watch_open(&watch, settings, error) …
- *     td_watch_read(watch, store, error) …           again and again while the run goes on
- *     for (size_t i = 0; i < td_watch_count(watch); i++)
- *         use(td_watch_finding(watch, i));           in the order of the run
+ *     td_checker_open(&checker, settings, error) …
+ *     td_checker_read(checker, store, error) …           again and again while the run goes on
+ *     for (size_t i = 0; i < td_checker_count(checker); i++)
+ *         use(td_checker_finding(checker, i));           in the order of the run
  */
 #ifndef TD_ANALYSE_RULES_H
 #define TD_ANALYSE_RULES_H
@@ -65,29 +65,29 @@ struct td_finding {
     uint64_t times; /* rows that broke it */
 };
 
-struct td_watch;
+struct td_checker;
 
-TD_CHECK tdbg_status td_watch_open(struct td_watch **out, const struct td_rule_setting settings[TD_RULES],
-                                   struct tdbg_error *error);
-void td_watch_close(struct td_watch **watch);
+TD_CHECK tdbg_status td_checker_open(struct td_checker **out, const struct td_rule_setting settings[TD_RULES],
+                                     struct tdbg_error *error);
+void td_checker_close(struct td_checker **checker);
 
 /* One row at a time, in the order of the run. False when memory ran out. */
-bool td_watch_step(struct td_watch *watch, const struct td_run_step *row);
-bool td_watch_tensor(struct td_watch *watch, const struct td_run_tensor *row);
-bool td_watch_scalar(struct td_watch *watch, const struct td_run_scalar *row);
+bool td_checker_step(struct td_checker *checker, const struct td_run_step *row);
+bool td_checker_tensor(struct td_checker *checker, const struct td_run_tensor *row);
+bool td_checker_scalar(struct td_checker *checker, const struct td_run_scalar *row);
 
 /* Feeds the rows of the store that were not there the last time. */
-TD_CHECK tdbg_status td_watch_read(struct td_watch *watch, struct td_run_store *store,
-                                   struct tdbg_error *error);
+TD_CHECK tdbg_status td_checker_read(struct td_checker *checker, struct td_run_store *store,
+                                     struct tdbg_error *error);
 
 /* Rows seen so far. */
-uint64_t td_watch_steps(const struct td_watch *watch);
-uint64_t td_watch_tensors(const struct td_watch *watch);
-uint64_t td_watch_scalars(const struct td_watch *watch);
+uint64_t td_checker_steps(const struct td_checker *checker);
+uint64_t td_checker_tensors(const struct td_checker *checker);
+uint64_t td_checker_scalars(const struct td_checker *checker);
 
-size_t td_watch_count(const struct td_watch *watch);
+size_t td_checker_count(const struct td_checker *checker);
 
-/* By the time of the first offence. Borrowed until the watch is fed again. */
-const struct td_finding *td_watch_finding(struct td_watch *watch, size_t index);
+/* By the time of the first offence. Borrowed until the checker is fed again. */
+const struct td_finding *td_checker_finding(struct td_checker *checker, size_t index);
 
 #endif

@@ -19,7 +19,7 @@ struct check_options {
 
 struct checked {
     const char *path; /* of the run */
-    struct td_watch *watch;
+    struct td_checker *checker;
 };
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
@@ -28,16 +28,16 @@ static void write_run(struct td_json *j, const struct checked *c)
 {
     td_json_begin_object(j);
     td_json_field_string(j, "path", c->path);
-    td_json_field_uint(j, "steps", td_watch_steps(c->watch));
-    td_json_field_uint(j, "tensors", td_watch_tensors(c->watch));
-    td_json_field_uint(j, "scalars", td_watch_scalars(c->watch));
+    td_json_field_uint(j, "steps", td_checker_steps(c->checker));
+    td_json_field_uint(j, "tensors", td_checker_tensors(c->checker));
+    td_json_field_uint(j, "scalars", td_checker_scalars(c->checker));
     td_json_key(j, "first");
-    if (td_watch_count(c->watch))
-        td_finding_json(j, td_watch_finding(c->watch, 0));
+    if (td_checker_count(c->checker))
+        td_finding_json(j, td_checker_finding(c->checker, 0));
     else
         td_json_null(j);
     td_json_key(j, "findings");
-    td_findings_json(j, c->watch);
+    td_findings_json(j, c->checker);
     td_json_end_object(j);
 }
 
@@ -103,7 +103,7 @@ static void print_first(const struct cli *cli, const struct td_finding *f)
            f->rule->what, td_finding_words(f, words, sizeof words), term_style(&cli->out, STYLE_PLAIN));
 }
 
-static void print_findings(const struct cli *cli, struct td_watch *watch)
+static void print_findings(const struct cli *cli, struct td_checker *checker)
 {
     static const struct column columns[] = {{"step", true, false, 0},      {"rule", false, false, 0},
                                             {"name", false, true, 0},      {"number", true, false, 0},
@@ -112,8 +112,8 @@ static void print_findings(const struct cli *cli, struct td_watch *watch)
     struct table table;
     char step[32];
     table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < td_watch_count(watch); i++) {
-        const struct td_finding *f = td_watch_finding(watch, i);
+    for (size_t i = 0; i < td_checker_count(checker); i++) {
+        const struct td_finding *f = td_checker_finding(checker, i);
         table_cell(&table, step_text(step, f));
         table_cell_styled(&table, i ? STYLE_PLAIN : STYLE_RED, f->rule->name);
         table_cell(&table, f->name);
@@ -128,40 +128,40 @@ static void print_findings(const struct cli *cli, struct td_watch *watch)
 
 static void print_run(const struct cli *cli, const struct checked *c)
 {
-    size_t count = td_watch_count(c->watch);
+    size_t count = td_checker_count(c->checker);
     if (!cli->quiet)
         printf("%s: %" PRIu64 " steps, %" PRIu64 " tensors, %" PRIu64 " scalars: %s%zu finding%s%s\n",
-               c->path, td_watch_steps(c->watch), td_watch_tensors(c->watch), td_watch_scalars(c->watch),
-               term_style(&cli->out, count ? STYLE_RED : STYLE_GREEN), count, count == 1 ? "" : "s",
-               term_style(&cli->out, STYLE_PLAIN));
+               c->path, td_checker_steps(c->checker), td_checker_tensors(c->checker),
+               td_checker_scalars(c->checker), term_style(&cli->out, count ? STYLE_RED : STYLE_GREEN), count,
+               count == 1 ? "" : "s", term_style(&cli->out, STYLE_PLAIN));
     if (!count)
         return;
-    print_first(cli, td_watch_finding(c->watch, 0));
+    print_first(cli, td_checker_finding(c->checker, 0));
     if (!cli->quiet)
-        print_findings(cli, c->watch);
+        print_findings(cli, c->checker);
 }
 
 /* --- The command ---------------------------------------------------------------------------------------- */
 
-static tdbg_status read_run(const char *path, const struct td_rule_setting *settings, struct td_watch **out,
+static tdbg_status read_run(const char *path, const struct td_rule_setting *settings, struct td_checker **out,
                             struct tdbg_error *error)
 {
     struct td_run_store *store = NULL;
-    struct td_watch *watch = NULL;
+    struct td_checker *checker = NULL;
     TD_TRY(td_run_store_open(&store, path, error));
-    tdbg_status status = td_watch_open(&watch, settings, error);
+    tdbg_status status = td_checker_open(&checker, settings, error);
     if (status == TDBG_OK)
         status = td_run_begin(store, error);
     if (status == TDBG_OK)
-        status = td_watch_read(watch, store, error);
+        status = td_checker_read(checker, store, error);
     if (status == TDBG_OK)
         status = td_run_commit(store, error);
     td_run_store_close(&store);
     if (status == TDBG_OK) {
-        *out = watch;
+        *out = checker;
         return TDBG_OK;
     }
-    td_watch_close(&watch);
+    td_checker_close(&checker);
     return status;
 }
 
@@ -173,11 +173,11 @@ static int read_runs(const struct td_run_folders *folders, const struct td_rule_
     for (size_t i = 0; i < folders->count; i++) {
         struct checked *c = &runs[*count];
         c->path = folders->paths[i];
-        if (read_run(c->path, settings, &c->watch, &error) != TDBG_OK) {
+        if (read_run(c->path, settings, &c->checker, &error) != TDBG_OK) {
             status = cli_fail(c->path, &error);
             continue;
         }
-        if (status == EXIT_FINE && td_watch_count(c->watch))
+        if (status == EXIT_FINE && td_checker_count(c->checker))
             status = EXIT_FINDINGS;
         ++*count;
     }
@@ -227,7 +227,7 @@ static int check(const struct cli *cli, const struct args *args, const struct td
             print_run(cli, &runs[i]);
     }
     for (size_t i = 0; i < count; i++)
-        td_watch_close(&runs[i].watch);
+        td_checker_close(&runs[i].checker);
     free(runs);
     td_run_folders_release(&folders);
     return status;

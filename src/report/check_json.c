@@ -29,11 +29,11 @@ void td_finding_json(struct td_json *j, const struct td_finding *f)
     td_json_end_object(j);
 }
 
-void td_findings_json(struct td_json *j, struct td_watch *watch)
+void td_findings_json(struct td_json *j, struct td_checker *checker)
 {
     td_json_begin_array(j);
-    for (size_t i = 0; i < td_watch_count(watch); i++)
-        td_finding_json(j, td_watch_finding(watch, i));
+    for (size_t i = 0; i < td_checker_count(checker); i++)
+        td_finding_json(j, td_checker_finding(checker, i));
     td_json_end_array(j);
 }
 

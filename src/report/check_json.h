@@ -10,7 +10,7 @@
 void td_finding_json(struct td_json *j, const struct td_finding *finding);
 
 /* An array of all, in the order of the run. */
-void td_findings_json(struct td_json *j, struct td_watch *watch);
+void td_findings_json(struct td_json *j, struct td_checker *checker);
 
 /* An array of the rules as they are set. */
 void td_rules_json(struct td_json *j, const struct td_rule_setting settings[TD_RULES]);

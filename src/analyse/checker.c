@@ -1,4 +1,4 @@
-/* watch.c: rows of a run go through the rules; see rules.h.
+/* checker.c: rows of a run go through the rules; see rules.h.
  *
  * Names are kept in a tree (tsearch), each with the state of every rule. A finding is made when a number has
  * been on the bad side for as many rows in a row as its rule wants; later offences of the same name are
@@ -19,7 +19,7 @@ struct numbered {
     int64_t ordinal, number;
 };
 
-struct td_watch {
+struct td_checker {
     struct td_rule_setting settings[TD_RULES];
     struct td_arena arena;
     void *tensors, *scalars; /* trees of td_series by name */
@@ -33,16 +33,16 @@ struct td_watch {
     int64_t last_step, last_tensor, last_scalar; /* ids read from the store */
 };
 
-tdbg_status td_watch_open(struct td_watch **out, const struct td_rule_setting settings[TD_RULES],
-                          struct tdbg_error *error)
+tdbg_status td_checker_open(struct td_checker **out, const struct td_rule_setting settings[TD_RULES],
+                            struct tdbg_error *error)
 {
-    struct td_watch *w = calloc(1, sizeof *w);
-    if (!w)
+    struct td_checker *c = calloc(1, sizeof *c);
+    if (!c)
         return td_fail_nomem(error);
-    memcpy(w->settings, settings, sizeof w->settings);
-    td_arena_init(&w->arena, TD_MAX_METADATA);
-    w->last_step = w->last_tensor = w->last_scalar = -1;
-    *out = w;
+    memcpy(c->settings, settings, sizeof c->settings);
+    td_arena_init(&c->arena, TD_MAX_METADATA);
+    c->last_step = c->last_tensor = c->last_scalar = -1;
+    *out = c;
     return TDBG_OK;
 }
 
@@ -51,18 +51,18 @@ static void forget(void *series)
     (void)series; /* the arena's */
 }
 
-void td_watch_close(struct td_watch **watch)
+void td_checker_close(struct td_checker **checker)
 {
-    struct td_watch *w = *watch;
-    if (!w)
+    struct td_checker *c = *checker;
+    if (!c)
         return;
-    tdestroy(w->tensors, forget);
-    tdestroy(w->scalars, forget);
-    td_arena_release(&w->arena);
-    free(w->findings);
-    free(w->steps);
-    free(w);
-    *watch = NULL;
+    tdestroy(c->tensors, forget);
+    tdestroy(c->scalars, forget);
+    td_arena_release(&c->arena);
+    free(c->findings);
+    free(c->steps);
+    free(c);
+    *checker = NULL;
 }
 
 /* --- What a name is ------------------------------------------------------------------------------------- */
@@ -128,26 +128,26 @@ static struct td_series *find_series(void *tree, const char *name)
     return node ? *node : NULL;
 }
 
-static struct td_series *add_series(struct td_watch *w, void **tree, const char *name, enum td_role role)
+static struct td_series *add_series(struct td_checker *c, void **tree, const char *name, enum td_role role)
 {
-    struct td_series *s = td_arena_alloc(&w->arena, sizeof *s);
-    char *copy = s ? td_arena_strdup(&w->arena, name) : NULL;
+    struct td_series *s = td_arena_alloc(&c->arena, sizeof *s);
+    char *copy = s ? td_arena_strdup(&c->arena, name) : NULL;
     if (!copy)
         return NULL;
     s->name = copy;
     s->role = role;
-    if (role == TD_ROLE_LOSS && !(s->window = td_arena_array(&w->arena, TD_RULE_WINDOW, sizeof *s->window)))
+    if (role == TD_ROLE_LOSS && !(s->window = td_arena_array(&c->arena, TD_RULE_WINDOW, sizeof *s->window)))
         return NULL;
     return tsearch(s, tree, by_name) ? s : NULL;
 }
 
 /* "layers.0.weight.grad": layers.0.weight is trained. */
-static void note_gradient(struct td_watch *w, const char *name)
+static void note_gradient(struct td_checker *c, const char *name)
 {
-    w->gradients = true;
+    c->gradients = true;
     const char *end = strstr(name, ".grad");
     char *parameter = end ? strndup(name, (size_t)(end - name)) : NULL;
-    struct td_series *s = parameter ? find_series(w->tensors, parameter) : NULL;
+    struct td_series *s = parameter ? find_series(c->tensors, parameter) : NULL;
     if (s)
         s->has_gradient = true;
     free(parameter);
@@ -174,30 +174,30 @@ static void remember(struct td_series *s, const struct tdbg_stats *stats)
 
 /* --- Judging -------------------------------------------------------------------------------------------- */
 
-static struct td_finding *add_finding(struct td_watch *w)
+static struct td_finding *add_finding(struct td_checker *c)
 {
-    if (w->count == w->room) {
-        size_t room = w->room ? 2 * w->room : 16;
-        struct td_finding **grown = realloc(w->findings, room * sizeof(struct td_finding *));
+    if (c->count == c->room) {
+        size_t room = c->room ? 2 * c->room : 16;
+        struct td_finding **grown = realloc(c->findings, room * sizeof(struct td_finding *));
         if (!grown)
             return NULL;
-        w->findings = grown;
-        w->room = room;
+        c->findings = grown;
+        c->room = room;
     }
-    struct td_finding *f = td_arena_alloc(&w->arena, sizeof *f);
+    struct td_finding *f = td_arena_alloc(&c->arena, sizeof *f);
     if (f)
-        w->findings[w->count++] = f;
-    w->sorted = false;
+        c->findings[c->count++] = f;
+    c->sorted = false;
     return f;
 }
 
-static bool found(struct td_watch *w, struct td_series *s, size_t rule, const struct td_moment *m,
+static bool found(struct td_checker *c, struct td_series *s, size_t rule, const struct td_moment *m,
                   double number)
 {
     struct td_finding *f = s->rules[rule].finding;
     bool scalar = m->scalar != NULL;
     if (!f) {
-        if (!(f = add_finding(w)))
+        if (!(f = add_finding(c)))
             return false;
         *f = (struct td_finding){
             .rule = &td_rules[rule],
@@ -208,7 +208,7 @@ static bool found(struct td_watch *w, struct td_series *s, size_t rule, const st
             .time_ns = scalar ? m->scalar->time_ns : m->tensor->time_ns,
             .number = number,
             .worst = number,
-            .threshold = w->settings[rule].threshold,
+            .threshold = c->settings[rule].threshold,
         };
         s->rules[rule].finding = f;
     }
@@ -217,14 +217,14 @@ static bool found(struct td_watch *w, struct td_series *s, size_t rule, const st
     return true;
 }
 
-static bool judge(struct td_watch *w, struct td_series *s, struct td_moment *m)
+static bool judge(struct td_checker *c, struct td_series *s, struct td_moment *m)
 {
     m->series = s;
-    m->gradients = w->gradients;
-    m->losses = w->losses;
+    m->gradients = c->gradients;
+    m->losses = c->losses;
     for (size_t i = 0; i < TD_RULES; i++) {
         const struct td_rule *rule = &td_rules[i];
-        const struct td_rule_setting *setting = &w->settings[i];
+        const struct td_rule_setting *setting = &c->settings[i];
         if (setting->disabled || !(rule->roles & (unsigned)s->role))
             continue;
         m->steps = setting->steps;
@@ -233,114 +233,114 @@ static bool judge(struct td_watch *w, struct td_series *s, struct td_moment *m)
             continue;
         bool bad = rule->below ? number < setting->threshold : number > setting->threshold;
         s->rules[i].streak = bad ? s->rules[i].streak + 1 : 0;
-        if (bad && (rule->window || s->rules[i].streak >= setting->steps) && !found(w, s, i, m, number))
+        if (bad && (rule->window || s->rules[i].streak >= setting->steps) && !found(c, s, i, m, number))
             return false;
     }
     return true;
 }
 
-bool td_watch_step(struct td_watch *w, const struct td_run_step *row)
+bool td_checker_step(struct td_checker *c, const struct td_run_step *row)
 {
-    if (w->step_count == w->step_room) {
-        size_t room = w->step_room ? 2 * w->step_room : 64;
-        struct numbered *grown = realloc(w->steps, room * sizeof *grown);
+    if (c->step_count == c->step_room) {
+        size_t room = c->step_room ? 2 * c->step_room : 64;
+        struct numbered *grown = realloc(c->steps, room * sizeof *grown);
         if (!grown)
             return false;
-        w->steps = grown;
-        w->step_room = room;
+        c->steps = grown;
+        c->step_room = room;
     }
-    w->steps[w->step_count++] = (struct numbered){.ordinal = row->ordinal, .number = row->number};
-    w->last_step = row->ordinal;
+    c->steps[c->step_count++] = (struct numbered){.ordinal = row->ordinal, .number = row->number};
+    c->last_step = row->ordinal;
     return true;
 }
 
-bool td_watch_tensor(struct td_watch *w, const struct td_run_tensor *row)
+bool td_checker_tensor(struct td_checker *c, const struct td_run_tensor *row)
 {
-    struct td_series *s = find_series(w->tensors, row->name);
-    if (!s && !(s = add_series(w, &w->tensors, row->name, td_role_of_tensor(row->name, row->dtype))))
+    struct td_series *s = find_series(c->tensors, row->name);
+    if (!s && !(s = add_series(c, &c->tensors, row->name, td_role_of_tensor(row->name, row->dtype))))
         return false;
     if (s->role == TD_ROLE_GRADIENT)
-        note_gradient(w, row->name);
+        note_gradient(c, row->name);
     s->unchanged = s->seen && same_statistics(&s->last, &row->stats) ? s->unchanged + 1 : 0;
     struct td_moment m = {.tensor = row};
-    bool done = judge(w, s, &m);
+    bool done = judge(c, s, &m);
     remember(s, &row->stats);
-    w->last_tensor = row->id;
-    w->tensor_rows++;
+    c->last_tensor = row->id;
+    c->tensor_rows++;
     return done;
 }
 
-bool td_watch_scalar(struct td_watch *w, const struct td_run_scalar *row)
+bool td_checker_scalar(struct td_checker *c, const struct td_run_scalar *row)
 {
-    struct td_series *s = find_series(w->scalars, row->name);
-    if (!s && !(s = add_series(w, &w->scalars, row->name, td_role_of_scalar(row->name))))
+    struct td_series *s = find_series(c->scalars, row->name);
+    if (!s && !(s = add_series(c, &c->scalars, row->name, td_role_of_scalar(row->name))))
         return false;
     if (s->window) {
         s->window[s->seen % TD_RULE_WINDOW] = row->value;
-        w->losses = true;
+        c->losses = true;
     }
     struct td_moment m = {.scalar = row};
-    bool done = judge(w, s, &m);
+    bool done = judge(c, s, &m);
     s->seen++;
-    w->last_scalar = row->id;
-    w->scalar_rows++;
+    c->last_scalar = row->id;
+    c->scalar_rows++;
     return done;
 }
 
 /* --- From a store --------------------------------------------------------------------------------------- */
 
-static bool visit_step(void *watch, const struct td_run_step *row)
+static bool visit_step(void *checker, const struct td_run_step *row)
 {
-    struct td_watch *w = watch;
-    w->nomem = !td_watch_step(w, row);
-    return !w->nomem;
+    struct td_checker *c = checker;
+    c->nomem = !td_checker_step(c, row);
+    return !c->nomem;
 }
 
-static bool visit_tensor(void *watch, const struct td_run_tensor *row)
+static bool visit_tensor(void *checker, const struct td_run_tensor *row)
 {
-    struct td_watch *w = watch;
-    w->nomem = !td_watch_tensor(w, row);
-    return !w->nomem;
+    struct td_checker *c = checker;
+    c->nomem = !td_checker_tensor(c, row);
+    return !c->nomem;
 }
 
-static bool visit_scalar(void *watch, const struct td_run_scalar *row)
+static bool visit_scalar(void *checker, const struct td_run_scalar *row)
 {
-    struct td_watch *w = watch;
-    w->nomem = !td_watch_scalar(w, row);
-    return !w->nomem;
+    struct td_checker *c = checker;
+    c->nomem = !td_checker_scalar(c, row);
+    return !c->nomem;
 }
 
 /* Scalars first: they tell whether the run trains anything. */
-tdbg_status td_watch_read(struct td_watch *w, struct td_run_store *store, struct tdbg_error *error)
+tdbg_status td_checker_read(struct td_checker *c, struct td_run_store *store, struct tdbg_error *error)
 {
-    TD_TRY(td_run_each_scalar(store, w->last_scalar, visit_scalar, w, error));
-    if (!w->nomem)
-        TD_TRY(td_run_each_tensor(store, w->last_tensor, visit_tensor, w, error));
-    if (!w->nomem)
-        TD_TRY(td_run_each_step(store, w->last_step, visit_step, w, error));
-    return w->nomem ? td_fail_nomem(error) : TDBG_OK;
+    TD_TRY(td_run_each_scalar(store, c->last_scalar, visit_scalar, c, error));
+    if (!c->nomem)
+        TD_TRY(td_run_each_tensor(store, c->last_tensor, visit_tensor, c, error));
+    if (!c->nomem)
+        TD_TRY(td_run_each_step(store, c->last_step, visit_step, c, error));
+    return c->nomem ? td_fail_nomem(error) : TDBG_OK;
 }
 
 /* --- Findings ------------------------------------------------------------------------------------------- */
 
-uint64_t td_watch_steps(const struct td_watch *w)
+uint64_t td_checker_steps(const struct td_checker *c)
 {
-    return w->step_count;
+    return c->step_count;
 }
 
-uint64_t td_watch_tensors(const struct td_watch *w)
+uint64_t td_checker_tensors(const struct td_checker *c)
 {
-    return w->tensor_rows;
+    return c->tensor_rows;
 }
 
-uint64_t td_watch_scalars(const struct td_watch *w)
+uint64_t td_checker_scalars(const struct td_checker *c)
 {
-    return w->scalar_rows;
+    return c->scalar_rows;
 }
 
-size_t td_watch_count(const struct td_watch *w)
+size_t td_checker_count(const struct td_checker *c)
 {
-    return w->count;
+    return c->count;
 }
 
 /* At one moment a tensor comes before the scalar made of it, and rules in the order of their table. */
@@ -362,15 +362,15 @@ static int by_ordinal(const void *key, const void *element)
     return (wanted > have) - (wanted < have);
 }
 
-const struct td_finding *td_watch_finding(struct td_watch *w, size_t index)
+const struct td_finding *td_checker_finding(struct td_checker *c, size_t index)
 {
-    if (!w->sorted)
-        qsort(w->findings, w->count, sizeof *w->findings, by_time);
-    w->sorted = true;
-    struct td_finding *f = w->findings[index];
+    if (!c->sorted)
+        qsort(c->findings, c->count, sizeof *c->findings, by_time);
+    c->sorted = true;
+    struct td_finding *f = c->findings[index];
     if (!f->scalar) {
         const struct numbered *step =
-            w->step_count ? bsearch(&f->ordinal, w->steps, w->step_count, sizeof *w->steps, by_ordinal)
+            c->step_count ? bsearch(&f->ordinal, c->steps, c->step_count, sizeof *c->steps, by_ordinal)
                           : NULL;
         f->under_way = step == NULL;
         f->step = step ? step->number : f->ordinal;
