@@ -13,6 +13,8 @@
 #include "serve/server.h"
 #include "serve/uploads.h"
 #include "session/target.h"
+#include "store/run_folders.h"
+#include "store/run_store.h"
 #include "store/store.h"
 
 #include <ctype.h>
@@ -56,6 +58,8 @@ struct service {
     struct td_desk *desk;
     struct td_server *server;
     char start[TD_ID_LENGTH + 1]; /* the comparison of the command line; "" none */
+    char *run;                    /* the recorded run of the command line, or the folder of its ranks; NULL */
+    bool ranks;
     char made_token[TOKEN_DIGITS + 1];
 };
 
@@ -66,6 +70,7 @@ static void stop(struct service *s)
     td_server_close(&s->server);
     td_desk_close(&s->desk);
     td_roots_close(&s->roots);
+    free(s->run);
     td_uploads_close(&s->uploads);
     td_store_close(&s->store);
     data_folder_release(&s->folder);
@@ -161,13 +166,42 @@ static tdbg_status start_comparison(struct service *s, const struct args *args, 
     return status;
 }
 
+/* One recorded run, or a folder of its ranks, is for the dashboard and not for comparing. */
+static tdbg_status find_run(struct service *s, const struct args *args, struct tdbg_error *error)
+{
+    struct td_run_folders folders;
+    char *real = NULL;
+    if (args->count != 1)
+        return TDBG_OK;
+    TD_TRY(td_roots_find_target(s->roots, args->operands[0], &real, error));
+    tdbg_status status = td_run_folders_init(&folders, real, error);
+    if (status == TDBG_OK && folders.count > 0) {
+        s->ranks = !td_run_is(real);
+        s->run = real;
+        real = NULL;
+    }
+    if (status == TDBG_OK)
+        td_run_folders_release(&folders);
+    free(real);
+    return status;
+}
+
 static tdbg_status start(struct service *s, const struct args *args, struct tdbg_error *error)
 {
-    TD_TRY(start_comparison(s, args, error));
-    return td_server_start(s->server, s->start[0] ? s->start : NULL, error);
+    TD_TRY(find_run(s, args, error));
+    if (!s->run)
+        TD_TRY(start_comparison(s, args, error));
+    return td_server_start(s->server, s->start[0] ? s->start : NULL, s->run, error);
 }
 
 /* --- Saying where --------------------------------------------------------------------------------------- */
+
+/* For the query of an address. */
+static void put_encoded(struct td_buffer *out, const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        td_buffer_printf(out, isalnum(*c) || strchr("/-._~", *c) ? "%c" : "%%%02X", *c);
+}
 
 static void format_url(struct td_buffer *out, const struct service *s, const char *host)
 {
@@ -182,8 +216,12 @@ static void format_url(struct td_buffer *out, const struct service *s, const cha
                      td_server_port(s->server));
     if (s->start[0])
         td_buffer_printf(out, "c/%s", s->start);
+    if (s->run) {
+        td_buffer_puts(out, s->ranks ? "runs?path=" : "run?path=");
+        put_encoded(out, s->run);
+    }
     if (s->made_token[0])
-        td_buffer_printf(out, "?token=%s", s->made_token);
+        td_buffer_printf(out, "%ctoken=%s", s->run ? '&' : '?', s->made_token);
 }
 
 static void announce(const struct cli *cli, const struct service *s, const char *host)
@@ -198,6 +236,7 @@ static void announce(const struct cli *cli, const struct service *s, const char 
         td_json_field_int(j, "version", 1);
         td_json_field_string(j, "url", td_buffer_text(&url));
         td_json_field_string(j, "comparison", s->start[0] ? s->start : NULL);
+        td_json_field_string(j, "run", s->run);
         td_json_end_object(j);
         td_json_newline(j);
         (void)td_json_finish(j); /* stdout remembers */
@@ -258,10 +297,13 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct command cmd_serve = {
     "serve",
     "compare and look around in a browser",
-    "[A B | PATH]",
-    "Prints the address to open; with A and B that of their comparison, with PATH that of exploring it.\n"
+    "[A B | PATH | RUN]",
+    "Prints the address to open; with A and B that of their comparison, with PATH that of exploring it, "
+    "with\n"
+    "the folder of a recorded run that of its dashboard, which follows the run while it goes on.\n"
     "Listens on this machine only. Elsewhere (--host) a token is asked for, which the address holds.\n\n"
     "  tdbg serve dumps_a/ dumps_b.zip\n"
+    "  tdbg serve runs/a\n"
     "  tdbg serve --port 8080 --root /models\n"
     "  tdbg serve --host 0.0.0.0 --data /srv/tdbg\n",
     options,

@@ -53,6 +53,7 @@ static void status(struct td_exchange *x)
     td_json_field_uint(j, "upload", options->upload_limit);
     td_json_end_object(j);
     td_json_field_string(j, "start", x->server->start);
+    td_json_field_string(j, "run", x->server->start_run);
     td_json_end_object(j);
     answer(x, 200, j, &body);
 }

@@ -18,8 +18,8 @@ static const struct td_route routes_page[] = {
 static const struct td_route page_anywhere = {"GET", NULL, TD_BODY_NONE, td_assets_page};
 
 static const struct td_route *const tables[] = {
-    td_routes_original, td_routes_looks,  td_routes_comparisons,
-    td_routes_reports,  td_routes_inputs, routes_page,
+    td_routes_original, td_routes_looks, td_routes_comparisons, td_routes_reports,
+    td_routes_inputs,   td_routes_runs,  routes_page,
 };
 
 /* Sets the request's parameters as far as it gets. */

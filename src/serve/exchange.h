@@ -56,7 +56,7 @@ struct td_route {
 
 /* Ends with a row whose method is NULL. One table for each file of routes; server.c lists the tables. */
 extern const struct td_route td_routes_comparisons[], td_routes_reports[], td_routes_inputs[],
-    td_routes_looks[], td_routes_original[];
+    td_routes_looks[], td_routes_original[], td_routes_runs[];
 
 /* For a route that seldom waits: true when it may wait here. False: it must return at once, without an
  * answer, and is run again from the start on a thread of its own. */

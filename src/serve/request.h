@@ -14,6 +14,7 @@
 #include "serve/exchange.h"
 #include "serve/guard.h"
 #include "serve/intake.h"
+#include "serve/runs.h"
 #include "serve/server.h"
 #include "serve/streams.h"
 #include "serve/waiting.h"
@@ -32,12 +33,14 @@ struct td_pair_of_text {
 struct td_server {
     struct td_server_options options; /* strings are borrowed */
     const char *start;                /* the comparison that the page opens with; NULL */
+    const char *start_run;            /* or the run; NULL */
     struct MHD_Daemon *daemon;
     int listening; /* -1: it is the daemon's */
     int port;
     bool loopback; /* nobody but this machine can reach it */
     struct td_guard guard;
     struct td_streams *streams;
+    struct td_runs *runs;
     struct td_waiting waiting;
     _Atomic size_t held; /* bytes of JSON bodies in memory, over all requests */
 };

@@ -259,6 +259,8 @@ tdbg_status td_server_open(struct td_server **out, const struct td_server_option
         status = td_fail(error, TDBG_MISUSE, "beyond loopback a token is needed");
     if (status == TDBG_OK)
         status = td_streams_open(&server->streams, error);
+    if (status == TDBG_OK)
+        status = td_runs_open(&server->runs, error);
     if (status != TDBG_OK) {
         td_server_close(&server);
         return status;
@@ -268,9 +270,11 @@ tdbg_status td_server_open(struct td_server **out, const struct td_server_option
     return TDBG_OK;
 }
 
-tdbg_status td_server_start(struct td_server *server, const char *start, struct tdbg_error *error)
+tdbg_status td_server_start(struct td_server *server, const char *start, const char *run,
+                            struct tdbg_error *error)
 {
     server->start = start;
+    server->start_run = run;
     raise_file_limit();
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
@@ -303,6 +307,7 @@ void td_server_close(struct td_server **slot)
     if (server->listening >= 0)
         close(server->listening);
     td_streams_close(&server->streams);
+    td_runs_close(&server->runs);
     free(server);
     *slot = NULL;
 }

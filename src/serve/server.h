@@ -30,8 +30,9 @@ struct td_server_options {
 TD_CHECK tdbg_status td_server_open(struct td_server **out, const struct td_server_options *options,
                                     struct tdbg_error *error);
 
-/* `start` is the comparison that the page opens with, or NULL. */
-TD_CHECK tdbg_status td_server_start(struct td_server *server, const char *start, struct tdbg_error *error);
+/* `start` is the comparison that the page opens with, `run` the recorded run; either may be NULL. */
+TD_CHECK tdbg_status td_server_start(struct td_server *server, const char *start, const char *run,
+                                     struct tdbg_error *error);
 
 /* Ends every connection and waits for the routes under way. Whoever makes them wait must have stopped. */
 void td_server_close(struct td_server **server);
