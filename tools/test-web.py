@@ -49,7 +49,8 @@ def prepare_browser(build):
     files = sorted(tests.glob("*.mjs"))
     for path in files:
         build_web.link(path, work / path.name)
-    env = {"TDBG": str(build / "tdbg"), "TDBG_EXAMPLE": str(build / "examples" / "tiny_transformer"), "CHROMIUM": CHROMIUM}
+    env = {"TDBG": str(build / "tdbg"), "TDBG_EXAMPLE": str(build / "examples" / "tiny_transformer"), "CHROMIUM": CHROMIUM,
+           "TDBG_WRITE_RUN": str(tests / "write_run.py")}
     return work, [path.name for path in files], env
 
 

@@ -1,8 +1,8 @@
 // The only place that talks to the server. What comes back is typed after docs/api.md; bulk values come as
 // binary and stay typed arrays. Every failure is an ApiError whose message is the server's own sentence.
 import type {
-  Comparison, Density, DiffResult, ExploreResult, Folder, Found, Histogram, Mapped, PageState, PairDetail, ServerStatus,
-  Settings, Source, Tile, Uploaded, Values, Which, WorstElement,
+  Comparison, ControlRequest, Density, DiffResult, ExploreResult, Folder, Found, Histogram, Mapped, PageState, PairDetail,
+  RunList, RunNews, ServerStatus, Settings, Source, Tile, Uploaded, Values, Which, WorstElement,
 } from "./model";
 
 export class ApiError extends Error {
@@ -206,3 +206,20 @@ export async function tile(id: string, index: number, request: TileRequest, sign
 
 export const sliceAddress = (id: string, index: number, side: Which, part: Part, format: "npy" | "csv") =>
   address(`${pairPath(id, index)}/export`, { side, ...part, format });
+
+// --- recorded runs ------------------------------------------------------------------------------------------
+
+export const runs = (path?: string) => json<RunList>("GET", address("/runs", { path }));
+
+/** Tells what is new of a run, beginning with all there is. The browser comes back by itself after a break. */
+export function followRun(path: string, news: (n: RunNews) => void, connected: (yes: boolean) => void, refused: () => void): () => void {
+  const source = new EventSource(address("/run/events", { path }));
+  source.addEventListener("open", () => connected(true));
+  source.addEventListener("run", (event) => news(JSON.parse(event.data as string) as RunNews));
+  source.addEventListener("error", () => (source.readyState === EventSource.CLOSED ? refused() : connected(false)));
+  return () => source.close();
+}
+
+export const run = (path: string) => json<RunNews>("GET", address("/run", { path }));
+export const controlRun = (path: string, request: ControlRequest) =>
+  json<RunNews>("POST", address("/run/control"), { path, ...request });

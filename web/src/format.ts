@@ -88,6 +88,18 @@ export function sideNames(a: Named, b: Named): [string, string] {
   return [sideName(a), sideName(b)];
 }
 
+/** Seconds as "12.3 ms". */
+export function duration(seconds: number): string {
+  if (!Number.isFinite(seconds)) return "";
+  if (seconds === 0) return "0";
+  const size = Math.abs(seconds);
+  if (size >= 3600) return `${short(seconds / 3600)} h`;
+  if (size >= 100) return `${short(seconds / 60)} min`;
+  if (size >= 1) return `${short(seconds)} s`;
+  if (size >= 1e-3) return `${short(seconds * 1e3)} ms`;
+  return `${short(seconds * 1e6)} µs`;
+}
+
 /** Seconds since 1970 as "3 min ago", or the day. */
 export function ago(seconds: number, now = Date.now() / 1000): string {
   const passed = Math.max(0, now - seconds);

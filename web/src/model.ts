@@ -13,6 +13,7 @@ export interface ServerStatus {
   roots: string[];
   limits: { upload: number };
   start: string | null;
+  run: string | null;
 }
 
 export type Source = { path: string } | { upload: string; tensor?: string };
@@ -276,3 +277,119 @@ export interface Tile {
   columns: number;
   values: Float32Array;
 }
+
+// --- recorded runs ------------------------------------------------------------------------------------------
+
+export interface RunFacts {
+  program: string;
+  host: string;
+  pid: number;
+  rank: number;
+  world: number;
+  started: number;
+  ended_ns: number;
+  state: "ended" | "running" | "broken off";
+  capture: string;
+}
+
+export interface ListedRun extends RunFacts {
+  path: string;
+}
+
+export interface RunList {
+  runs: ListedRun[];
+  cut: boolean;
+}
+
+/** [step, value], or [step, low, high, last] where a point stands for many. */
+export type TrailPoint = [number, Num] | [number, Num, Num, Num];
+
+/** A scalar, or the root mean square of a gradient. */
+export interface Track {
+  name: string;
+  last: Num;
+  step: number;
+  count: number;
+  points: TrailPoint[];
+}
+
+export interface Progress {
+  steps: number;
+  step: number | null;
+  step_ns: number;
+  rss: number;
+  tensors: number;
+  scalars: number;
+  last_ns: number;
+}
+
+export interface LayerTime {
+  path: string;
+  calls: number;
+  total_ns: number;
+  self_ns: number;
+}
+
+export interface Alert {
+  rule: string;
+  kind: "tensor" | "scalar";
+  name: string;
+  step: number | null;
+  number: Num;
+  threshold: number;
+  times: number;
+  what: string;
+  text: string;
+}
+
+export interface RunNote {
+  kind: string;
+  text: string;
+  step: number;
+  time_ns: number;
+}
+
+export interface Breakpoint {
+  number: number;
+  pattern: string;
+  when?: string | null;
+  enabled: boolean;
+  hits: number;
+}
+
+export interface Stop {
+  kind: "tensor" | "scope";
+  name: string;
+  step?: number;
+  reason: string;
+}
+
+/** The live process, as far as it can be talked to. */
+export interface Control {
+  live: boolean;
+  attached: boolean;
+  state?: "running" | "stopped";
+  stop?: Stop;
+  breakpoints?: Breakpoint[];
+}
+
+/** What changed of a run; the first one has all of it. Of `scalars` and `gradients` only those that went on. */
+export interface RunNews {
+  path: string;
+  epoch: number;
+  serial: number;
+  facts?: RunFacts;
+  progress: Progress;
+  scalars: Track[];
+  gradients: Track[];
+  steps?: { seconds: TrailPoint[]; memory: TrailPoint[] };
+  layers?: { count: number; self_ns: number; rows: LayerTime[] };
+  alerts?: { count: number; rows: Alert[] };
+  notes?: RunNote[];
+  control?: Control;
+}
+
+export type ControlRequest =
+  | { do: "attach" | "detach" | "continue" | "step" | "next" }
+  | { do: "break"; pattern: string; when?: string }
+  | { do: "delete" | "enable" | "disable"; number: string };

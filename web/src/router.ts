@@ -4,6 +4,8 @@
 //     /                      start
 //     /c/ID?group=&sort=…    a comparison
 //     /c/ID/pairs/N?…        the same with pair N open
+//     /runs?path=            recorded runs, all or those in a folder
+//     /run?path=             the dashboard of one
 //
 // Keys of the list survive from pair to pair; the rest belong to the one pair that is open.
 import { computed, signal } from "@preact/signals";
@@ -11,6 +13,8 @@ import { computed, signal } from "@preact/signals";
 export type Place =
   | { view: "start" }
   | { view: "comparison"; id: string; pair: number | null }
+  | { view: "runs" }
+  | { view: "run" }
   | { view: "nowhere" };
 
 const LIST_KEYS = ["group", "sort", "filter", "q"];
@@ -25,6 +29,7 @@ function currentAddress(): URL {
 
 export function parse(path: string): Place {
   if (path === "/") return { view: "start" };
+  if (path === "/runs" || path === "/run") return { view: path === "/run" ? "run" : "runs" };
   const match = /^\/c\/([^/]+)(?:\/pairs\/(\d+))?\/?$/.exec(path);
   if (!match) return { view: "nowhere" };
   return { view: "comparison", id: decodeURIComponent(match[1]!), pair: match[2] === undefined ? null : Number(match[2]) };
@@ -59,6 +64,8 @@ function listQuery(): string {
 
 export const comparisonAddress = (id: string) => `/c/${encodeURIComponent(id)}${listQuery()}`;
 export const pairAddress = (id: string, index: number) => `/c/${encodeURIComponent(id)}/pairs/${index}${listQuery()}`;
+
+export const runAddress = (path: string) => `/run?${new URLSearchParams({ path }).toString()}`;
 
 /** Follows back, forward, and plain clicks on links of the page. */
 export function startRouter(): void {

@@ -1,8 +1,9 @@
 // The frame: which view the address asks for, and what is on every view (help, notices).
-import { place } from "../router";
+import { place, query } from "../router";
 import { Help } from "../ui/Help";
 import { Notices } from "../ui/Notices";
 import { ComparisonView } from "./comparison/ComparisonView";
+import { RunsView, RunView } from "./runs";
 import { StartView } from "./start/StartView";
 
 function Nowhere() {
@@ -20,6 +21,9 @@ function View() {
   const at = place.value;
   if (at.view === "start") return <StartView />;
   if (at.view === "comparison") return <ComparisonView key={at.id} id={at.id} pair={at.pair} />;
+  const path = query.value.get("path") ?? "";
+  if (at.view === "runs") return <RunsView key={path} path={path} />;
+  if (at.view === "run") return <RunView key={path} path={path} />;
   return <Nowhere />;
 }
 
