@@ -44,23 +44,36 @@ static tdbg_status write_events(struct cli *cli, struct td_run_store *store, con
     return status;
 }
 
-/* An event file of `run` in `dir`; `path` gets its path, to be freed. */
+/* An event file of `run` in `dir`; `path` gets its path, to be freed. A failure says what it is about. */
 static tdbg_status export_run(struct cli *cli, const char *run, const char *dir, char **path,
                               struct td_tensorboard_counts *counts, struct tdbg_error *error)
 {
     struct td_run_store *store = NULL;
     struct td_run_facts facts;
-    char name[512];
-    TD_TRY(make_folder(dir, error));
-    TD_TRY(td_run_store_open(&store, run, error));
-    tdbg_status status = td_run_facts(store, &facts, error);
-    if (status == TDBG_OK &&
-        asprintf(path, "%s/%s", dir, td_tensorboard_name(&facts, name, sizeof name)) < 0) {
-        *path = NULL;
-        status = td_fail_nomem(error);
+    char name[512], *made = NULL;
+    const char *about = dir;
+    tdbg_status status = make_folder(dir, error);
+    if (status == TDBG_OK) {
+        about = run;
+        status = td_run_store_open(&store, run, error);
     }
     if (status == TDBG_OK)
-        status = write_events(cli, store, run, *path, counts, error);
+        status = td_run_facts(store, &facts, error);
+    if (status == TDBG_OK &&
+        asprintf(&made, "%s/%s", dir, td_tensorboard_name(&facts, name, sizeof name)) < 0) {
+        made = NULL;
+        status = td_fail_nomem(error);
+    }
+    if (status == TDBG_OK) {
+        about = made;
+        status = write_events(cli, store, run, made, counts, error);
+    }
+    if (status == TDBG_OK) {
+        *path = made;
+    } else {
+        td_error_prefix(error, about);
+        free(made);
+    }
     td_run_store_close(&store);
     return status;
 }
@@ -101,7 +114,7 @@ static int tensorboard(struct cli *cli, char **operands)
         if (asprintf(&into, "%s%s", dir, rank) < 0)
             into = NULL;
         if (!into || export_run(cli, folders.paths[i], into, &path, &counts, &error) != TDBG_OK)
-            status = into ? cli_fail(path ? path : into, &error) : EXIT_TROUBLE;
+            status = into ? cli_fail(NULL, &error) : EXIT_TROUBLE;
         else
             tell(cli, path, &counts);
         free(into);

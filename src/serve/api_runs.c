@@ -106,9 +106,14 @@ static void show(struct td_exchange *x)
 
 /* --- Following one -------------------------------------------------------------------------------------- */
 
+/* Times `next` has nothing to say before a line that says just that. It is how a client that left is noticed,
+ * and a run that it held must not wait long for it. */
+enum { QUIET = 20 };
+
 struct following {
     struct td_run_view *view;
     struct td_run_seen seen;
+    int quiet;
 };
 
 static bool next_event(void *context, struct td_buffer *out)
@@ -121,6 +126,10 @@ static bool next_event(void *context, struct td_buffer *out)
         td_buffer_puts(out, "event: run\ndata: ");
         td_buffer_append(out, news.data, news.size);
         td_buffer_puts(out, "\n\n");
+        f->quiet = 0;
+    } else if (good && ++f->quiet >= QUIET) {
+        td_buffer_puts(out, ":\n\n");
+        f->quiet = 0;
     }
     good = good && !news.failed;
     td_buffer_release(&news);

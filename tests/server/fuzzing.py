@@ -14,10 +14,11 @@ JSON_ROUTES = [
     ("POST", "/get_tensor_values"), ("POST", "/get_tensor_shapes"), ("POST", "/get_tensor_values_manual"),
     ("POST", "/reorder_matches"), ("POST", "/regroup_matches"), ("POST", "/manual_pair"), ("POST", "/api/v1/comparisons"),
     ("PUT", "/api/v1/comparisons/{id}/settings"), ("PUT", "/api/v1/comparisons/{id}/state"),
+    ("POST", "/api/v1/run/control"),
 ]
 KEYS = ["match_index", "dimension_indices", "count", "get_argmax", "get_final_shape", "tensor1_indices", "tensor2_indices",
         "old_index", "new_index", "group_by", "model1_file", "model2_file", "a", "b", "path", "upload", "settings", "title",
-        "match", "threshold", "policy", "rtol", "atol", "reference", "layout", "top", "pairs", "x"]
+        "match", "threshold", "policy", "rtol", "atol", "reference", "layout", "top", "pairs", "x", "do", "pattern", "when", "number"]
 LOOKS = ["", "/values", "/mapped", "/worst", "/find", "/histogram", "/density", "/profile", "/tile", "/export"]
 PARAMETERS = ["slice", "a", "b", "count", "side", "low", "high", "what", "from", "limit", "bins", "size", "view", "level", "x", "y",
               "reduce", "format", "transpose", "width", "path", "name"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from built import ROOT
+from runfiles import Run
 
 API = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
 METHODS = {"get", "post", "put", "delete"}
@@ -114,9 +115,28 @@ def test_answers_fit_their_schemas(answers, tmp_path):
     answers("PUT", "/comparisons/{id}/settings", {"policy": "lenient"}, id=two)
     answers("POST", "/comparisons/{id}/cancel", id=two)
     answers("GET", "/comparisons")
+    look_at_runs(answers, tmp_path)
     answers("DELETE", "/comparisons/{id}", id=two)
     answers("GET", "/comparisons/{id}", id=two)
     assert answers.asked == documented()
+
+
+def look_at_runs(answers, folder):
+    run = Run(folder / "run")
+    run.tensor("x", np.array([np.nan, 1], np.float32))
+    run.spans([("model/fc", 0, 5)])
+    run.scalar("loss", 0, 1.5)
+    run.note("capture", "*=stats")
+    run.step()
+    run.close()
+    answers("GET", "/runs")
+    answers("GET", "/runs", query="?path=/")
+    answers("GET", "/run", query=f"?path={run.folder}")
+    answers("GET", "/run", query=f"?path={folder}")
+    answers("GET", "/run")
+    answers("GET", "/run/events")
+    answers("POST", "/run/control", {"path": str(run.folder), "do": "continue"})
+    answers("POST", "/run/control", {"path": str(run.folder), "do": "explode"})
 
 
 def look_at_pair(answers, comparison, index):

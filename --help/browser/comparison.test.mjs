@@ -1,0 +1,1 @@
+/tmp/w/watch/tests/browser/comparison.test.mjs

@@ -1,0 +1,1 @@
+/tmp/w/watch/tests/browser/timing.mjs
