@@ -50,7 +50,7 @@ def prepare_browser(build):
     for path in files:
         build_web.link(path, work / path.name)
     env = {"TDBG": str(build / "tdbg"), "TDBG_EXAMPLE": str(build / "examples" / "tiny_transformer"), "CHROMIUM": CHROMIUM,
-           "TDBG_WRITE_RUN": str(tests / "write_run.py")}
+           "TDBG_ROOT": str(ROOT)}
     return work, [path.name for path in files], env
 
 

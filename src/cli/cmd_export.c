@@ -87,7 +87,8 @@ static void tell(const struct cli *cli, const char *path, const struct td_tensor
         return;
     printf("%s: %" PRIu64 " scalars, %" PRIu64 " histograms\n", path, c->scalars, c->histograms);
     if (c->bare)
-        printf("%s%" PRIu64 " tensors have statistics alone; capture kind 'sketch' or 'full' makes histograms"
+        printf("%s%" PRIu64
+               " tensors without a histogram: of those, statistics alone were kept, or no value was finite"
                "%s\n",
                term_style(&cli->out, STYLE_DIM), c->bare, term_style(&cli->out, STYLE_PLAIN));
 }

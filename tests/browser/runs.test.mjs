@@ -1,6 +1,7 @@
 // The dashboard of recorded runs: what it shows, that it follows a run that goes on, and how soon.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { eventually, open } from "./support.mjs";
@@ -16,7 +17,7 @@ after(async () => {
 /** A run that grows as it is told, by another process; see write_run.py. */
 async function record(name) {
   const folder = bench.path("runs", name);
-  const child = spawn("/usr/bin/python3", [process.env.TDBG_WRITE_RUN, folder], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn("/usr/bin/python3", [join(process.env.TDBG_ROOT, "tests/browser/write_run.py"), folder], { stdio: ["pipe", "pipe", "inherit"] });
   writers.push(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const told = async () => assert.equal((await lines.next()).value, "ok");

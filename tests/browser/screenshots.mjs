@@ -30,4 +30,9 @@ await take(`/c/${id}`, "overview", { width: 1280, height: 720 });
 await take(`/c/${id}/pairs/${first.index}?view=heatmap`, "inspector", { width: 1600, height: 900, dark: true }, async (page) => {
   await page.getByRole("button", { name: "Max diff" }).click();
 });
+
+const root = process.env.TDBG_ROOT;
+execFileSync("/usr/bin/python3", [join(root, "examples/unstable.py"), bench.path("runs/unstable")],
+  { env: { ...process.env, PYTHONPATH: join(root, "python"), TDBG_LIBRARY: join(process.env.TDBG, "../libtdbg.so") } });
+await take(`/run?path=${encodeURIComponent(bench.path("runs/unstable"))}`, "dashboard", { width: 1280, height: 900 });
 await bench.close();

@@ -1,6 +1,10 @@
 """tdbg check: each rule finds what it is for, keeps quiet about what is fine, and can be set."""
+import os
+import subprocess
+
 import numpy as np
 import pytest
+from built import BINARY, ROOT
 from runfiles import SKETCH, Run
 
 rng = np.random.default_rng(7)
@@ -151,7 +155,7 @@ def test_dead_relu(tdbg, run):
 def test_saturated_activations(tdbg, run, kind):
     run.tensor("a.tanh.output", np.tanh(normal(64, 64, scale=20)), kind=kind)
     run.tensor("b.tanh.output", np.tanh(normal(64, 64, scale=0.5)), kind=kind)
-    run.tensor("c.sigmoid.output", 1 / (1 + np.exp(-normal(64, 64, scale=30))), kind=kind)
+    run.tensor("c.sigmoid.output", 1 / (1 + np.exp(-np.clip(normal(64, 64, scale=30), -80, 80))), kind=kind)
     run.tensor("d.sigmoid.output", 1 / (1 + np.exp(-normal(64, 64))), kind=kind)
     softmax = np.exp(normal(64, 64, scale=9))
     run.tensor("e.softmax.output", softmax / softmax.sum(1, keepdims=True), kind=kind)
@@ -249,3 +253,18 @@ def test_what_is_no_run(tdbg, tmp_path):
     (tmp_path / "run.db").write_bytes(b"not a database at all, but long enough to look" * 100)
     assert tdbg.fails("check", tmp_path).startswith(f"tdbg: {tmp_path}: ")
     assert tdbg.fails("check").startswith("tdbg: check: no PATH given")
+
+
+@pytest.mark.slow
+@pytest.mark.native
+def test_the_example_of_the_manual(tdbg, tmp_path):
+    """examples/unstable.py goes wrong as docs/check.md says."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TDBG_LIBRARY": str(BINARY.parent / "libtdbg.so")}
+    subprocess.run(["/usr/bin/python3", ROOT / "examples" / "unstable.py", tmp_path / "run"], env=environment, check=True, timeout=120)
+    found = tdbg.json("check", tmp_path / "run", status=1)["runs"][0]
+    assert (found["steps"], found["tensors"], found["scalars"]) == (60, 1440, 60)
+    rules = [(f["rule"], f["name"]) for f in found["findings"]]
+    assert rules[:2] == [("poor-initialisation", "0.weight"), ("saturated-activation", "1.output")]
+    first_nan = next(f for f in found["findings"] if f["rule"] == "nan")
+    assert (first_nan["name"], first_nan["step"]) == ("4.output.grad", 40)
+    assert ("scalar-nan", "loss") in rules and ("loss-not-decreasing", "loss") in rules

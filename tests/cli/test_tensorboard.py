@@ -110,7 +110,7 @@ def test_histograms_of_sketches(tdbg, tmp_path):
     run.tensor("unfinished", values, kind=SKETCH)
     run.close()
     said = tdbg.text("export", "tensorboard", run.folder, tmp_path / "logs")
-    assert "0 scalars, 2 histograms\n1 tensors have statistics alone" in said
+    assert "0 scalars, 2 histograms\n1 tensors without a histogram" in said
     first, second = events(tmp_path / "logs")
     assert first[1:4] == (12, "layers.0.output", "histograms")
     counts, edges = np.histogram(values.astype("float64"), 64)

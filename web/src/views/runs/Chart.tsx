@@ -32,7 +32,7 @@ function Readout({ sample, x, width, label }: { sample: Sample; x: number; width
   );
 }
 
-export function Chart({ title, now, points, log = false, label = short }: Props) {
+export function Chart({ title, now, points, log = false, label }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const [over, setOver] = useState<number | null>(null);
@@ -62,12 +62,12 @@ export function Chart({ title, now, points, log = false, label = short }: Props)
             {last && last !== first && <text class="tick right" x={width - SIDE.right} y={HEIGHT - 4}>{last.step}</text>}
             <path class="band" d={curve.band} />
             <path class="line" d={curve.line} />
-            {curve.gaps.map((x) => <line key={x} class="gap" x1={x} x2={x} y1={SIDE.top} y2={HEIGHT - SIDE.bottom} />)}
+            {curve.gaps.map(([from, to]) => <rect key={from} class="gap" x={from - 1} width={to - from + 2} y={SIDE.top} height={HEIGHT - SIDE.top - SIDE.bottom}><title>not finite</title></rect>)}
             {curve.samples.length === 1 && Number.isFinite(last!.last) && <circle class="dot" cx={curve.x(last!.step)} cy={curve.y(last!.last)} r="3" />}
             {sample && Number.isFinite(sample.last) && <circle class="dot" cx={curve.x(sample.step)} cy={curve.y(sample.last)} r="3.5" />}
           </svg>
         )}
-        {sample && <Readout sample={sample} x={curve.x(sample.step)} width={width} label={label} />}
+        {sample && <Readout sample={sample} x={curve.x(sample.step)} width={width} label={label ?? short} />}
       </div>
     </figure>
   );

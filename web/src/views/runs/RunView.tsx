@@ -19,7 +19,7 @@ import * as run from "./run";
 
 const seconds = (value: number) => duration(value);
 
-export const runName = (path: string) => path.split("/").filter(Boolean).slice(-2).join("/") || path;
+const runName = (path: string) => path.split("/").filter(Boolean).slice(-2).join("/") || path;
 
 export function State({ facts, stopped = false }: { facts: Pick<RunFacts, "state">; stopped?: boolean }) {
   const word = stopped ? "stopped" : facts.state;

@@ -7,7 +7,7 @@ import { runAddress } from "../../router";
 import { message } from "../../state";
 import { Name } from "../../ui/Name";
 import { TopBar } from "../comparison/Header";
-import { runName, State } from "./RunView";
+import { State } from "./RunView";
 
 const REFRESH_MS = 2000;
 
@@ -49,7 +49,7 @@ export function RunsView({ path }: { path: string }) {
           <ul class="panel run-list">
             {list.runs.map((run) => (
               <li key={run.path}>
-                <a href={runAddress(run.path)}><Name text={runName(run.path)} title={run.path} /></a>
+                <a href={runAddress(run.path)}><Name text={run.path} /></a>
                 <span class="dim run-program"><Name text={run.program} title={`${run.program} on ${run.host}`} /></span>
                 <State facts={run} />
                 <span class="dim">{run.ended_ns > 0 ? duration(run.ended_ns / 1e9) : ""}</span>

@@ -13,14 +13,14 @@ export interface Curve {
   samples: Sample[];
   line: string;
   band: string;
-  /** Where a value was NaN or infinite. */
-  gaps: number[];
+  /** From where to where values were NaN or infinite. */
+  gaps: [from: number, to: number][];
   ticks: { y: number; label: string }[];
   x: (step: number) => number;
   y: (value: number) => number;
 }
 
-export const SIDE = { left: 46, right: 8, top: 8, bottom: 18 };
+export const SIDE = { left: 54, right: 8, top: 8, bottom: 18 };
 
 export function sampleOf(point: TrailPoint): Sample {
   if (point.length === 2) {
@@ -44,9 +44,9 @@ function extent(samples: readonly Sample[], log: boolean): [number, number] {
   return log ? [low / 2, low * 2] : [low - half, low + half];
 }
 
-/** Three or four round numbers. */
+/** A few round numbers. */
 export function roundTicks(low: number, high: number): number[] {
-  const rough = (high - low) / 3, unit = 10 ** Math.floor(Math.log10(rough));
+  const rough = (high - low) / 4, unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((n) => n * unit).find((size) => size >= rough)!;
   const out: number[] = [];
   for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9 && out.length < 8; n++) out.push(n * step);
@@ -61,7 +61,25 @@ function decades(low: number, high: number): number[] {
   return out.length ? out : [low, high];
 }
 
-export function curveOf(points: readonly TrailPoint[], width: number, height: number, log: boolean, label: (value: number) => string = short): Curve {
+/** A round number without what rounding left of it. */
+const plain = (value: number) => {
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e5) ? Number(value.toPrecision(3)).toExponential().replace("e+", "e") : short(value);
+};
+
+function gapsOf(samples: readonly Sample[]): [number, number][] {
+  const gaps: [number, number][] = [];
+  let open = false;
+  for (const sample of samples) {
+    const lost = !Number.isFinite(sample.last);
+    if (lost && open) gaps.at(-1)![1] = sample.step;
+    else if (lost) gaps.push([sample.step, sample.step]);
+    open = lost;
+  }
+  return gaps;
+}
+
+export function curveOf(points: readonly TrailPoint[], width: number, height: number, log: boolean, label: (value: number) => string = plain): Curve {
   const samples = points.map(sampleOf);
   const [low, high] = extent(samples, log);
   const first = samples[0]?.step ?? 0, last = samples.at(-1)?.step ?? 1;
@@ -82,7 +100,7 @@ export function curveOf(points: readonly TrailPoint[], width: number, height: nu
   return {
     samples, line, x, y,
     band: wide.some((sample) => sample.low !== sample.high) ? `M${[...upper, ...lower].join("L")}Z` : "",
-    gaps: samples.filter((sample) => !Number.isFinite(sample.last)).map((sample) => x(sample.step)),
+    gaps: gapsOf(samples).map(([from, to]) => [x(from), x(to)]),
     ticks: (log ? decades(low, high) : roundTicks(low, high)).map((value) => ({ y: y(value), label: label(value) })),
   };
 }

@@ -108,7 +108,10 @@ export function StartView() {
   useEffect(() => void (document.title = "tdbg"), []);
   return (
     <div class="app">
-      <TopBar><h1 class="sides">Where do two runs part?</h1></TopBar>
+      <TopBar>
+        <h1 class="sides">Where do two runs part?</h1>
+        <div class="actions"><a class="button" href="/runs">Recorded runs</a></div>
+      </TopBar>
       <main class="pane start">
         <Tabs tab={tab} />
         <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} class="opening">
