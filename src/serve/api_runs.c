@@ -91,7 +91,7 @@ static void answer_view(struct td_exchange *x, struct td_run_view *view)
     if (td_run_view_news(view, &seen, true, &body))
         td_answer_json(x, 200, &body);
     else
-        td_answer_error(x, 422, "the run cannot be read any more");
+        td_answer_error(x, 422, "the run cannot be read now");
     td_buffer_release(&body);
 }
 
@@ -121,17 +121,17 @@ static bool next_event(void *context, struct td_buffer *out)
     struct following *f = context;
     struct td_buffer news;
     td_buffer_init(&news, MAX_EVENT);
-    bool good = td_run_view_news(f->view, &f->seen, false, &news);
-    if (good && news.size) {
+    (void)td_run_view_news(f->view, &f->seen, false, &news); /* what cannot be read now may be later */
+    if (news.size) {
         td_buffer_puts(out, "event: run\ndata: ");
         td_buffer_append(out, news.data, news.size);
         td_buffer_puts(out, "\n\n");
         f->quiet = 0;
-    } else if (good && ++f->quiet >= QUIET) {
+    } else if (++f->quiet >= QUIET) {
         td_buffer_puts(out, ":\n\n");
         f->quiet = 0;
     }
-    good = good && !news.failed;
+    bool good = !news.failed;
     td_buffer_release(&news);
     return good;
 }

@@ -38,6 +38,7 @@ struct td_streams {
     struct stream *first;
     int count;
     bool ending;
+    bool hurry; /* somebody has news: do not wait for the next tick */
 };
 
 /* Fills `pending`, if there is anything. The lock is held. */
@@ -72,8 +73,10 @@ static void *tick(void *argument)
         until.tv_nsec += TICK_MILLISECONDS * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
-        while (!all->ending && pthread_cond_timedwait(&all->wake, &all->lock, &until) != ETIMEDOUT)
+        while (!all->ending && !all->hurry &&
+               pthread_cond_timedwait(&all->wake, &all->lock, &until) != ETIMEDOUT)
             continue;
+        all->hurry = false;
     }
     pthread_mutex_unlock(&all->lock);
     return NULL;
@@ -98,6 +101,14 @@ tdbg_status td_streams_open(struct td_streams **out, struct tdbg_error *error)
     }
     *out = all;
     return TDBG_OK;
+}
+
+void td_streams_hurry(struct td_streams *all)
+{
+    pthread_mutex_lock(&all->lock);
+    all->hurry = true;
+    pthread_cond_signal(&all->wake);
+    pthread_mutex_unlock(&all->lock);
 }
 
 void td_streams_end(struct td_streams *all)

@@ -8,6 +8,7 @@
 #include "serve/runs.h"
 
 #include "report/follow_json.h"
+#include "serve/streams.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { TICK_MS = 100, LINGER_MS = 5000, CONTROL_MS = 200, CONNECT_MS = 1000, ASK_MS = 2000 };
+enum { TICK_MS = 50, LINGER_MS = 5000, CONTROL_MS = 200, CONNECT_MS = 1000, ASK_MS = 2000 };
 
 struct td_run_view {
     struct td_run_view *next;
@@ -41,6 +42,7 @@ struct td_runs {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     pthread_t refresher;
+    struct td_streams *streams;
     struct td_run_view *first;
     bool ending;
 };
@@ -159,9 +161,10 @@ static ino_t index_inode(const char *dir)
     return length > 0 && (size_t)length < sizeof path && stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-/* The view's lock is held, or nobody else knows the view. */
-static void refresh(struct td_run_view *v)
+/* The view's lock is held, or nobody else knows the view. True when there is anything new. */
+static bool refresh(struct td_run_view *v)
 {
+    const struct td_run_seen before = {v->epoch, v->follow ? v->follow->serial : 0, v->control_serial};
     ino_t inode = index_inode(v->dir);
     tdbg_status status = TDBG_OK;
     if (!v->follow || (inode && inode != v->inode)) {
@@ -175,6 +178,8 @@ static void refresh(struct td_run_view *v)
     v->error.status = status;
     if (status == TDBG_OK && now_ms() >= v->next_control)
         ask_control(v);
+    return status == TDBG_OK && (v->epoch != before.epoch || v->follow->serial != before.serial ||
+                                 v->control_serial != before.control);
 }
 
 static void close_view(struct td_run_view *v)
@@ -205,7 +210,7 @@ static tdbg_status new_view(struct td_runs *runs, const char *dir, struct td_run
     }
     pthread_mutex_init(&v->lock, NULL);
     v->runs = runs;
-    refresh(v);
+    (void)refresh(v);
     if (v->error.status != TDBG_OK) {
         tdbg_status status = v->error.status;
         if (error)
@@ -318,8 +323,10 @@ static void refresh_all(struct td_runs *runs)
         v->holders++;
         pthread_mutex_unlock(&runs->lock);
         pthread_mutex_lock(&v->lock);
-        refresh(v);
+        bool news = refresh(v);
         pthread_mutex_unlock(&v->lock);
+        if (news)
+            td_streams_hurry(runs->streams);
         pthread_mutex_lock(&runs->lock);
         v->holders--;
     }
@@ -350,11 +357,12 @@ static void *keep_fresh(void *argument)
     return NULL;
 }
 
-tdbg_status td_runs_open(struct td_runs **out, struct tdbg_error *error)
+tdbg_status td_runs_open(struct td_runs **out, struct td_streams *streams, struct tdbg_error *error)
 {
     struct td_runs *runs = calloc(1, sizeof *runs);
     if (!runs)
         return td_fail_nomem(error);
+    runs->streams = streams;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

@@ -260,7 +260,7 @@ tdbg_status td_server_open(struct td_server **out, const struct td_server_option
     if (status == TDBG_OK)
         status = td_streams_open(&server->streams, error);
     if (status == TDBG_OK)
-        status = td_runs_open(&server->runs, error);
+        status = td_runs_open(&server->runs, server->streams, error);
     if (status != TDBG_OK) {
         td_server_close(&server);
         return status;
@@ -306,8 +306,8 @@ void td_server_close(struct td_server **slot)
     /* Not before: the daemon's threads take it out of their sets as they end. */
     if (server->listening >= 0)
         close(server->listening);
+    td_runs_close(&server->runs); /* it wakes streams */
     td_streams_close(&server->streams);
-    td_runs_close(&server->runs);
     free(server);
     *slot = NULL;
 }

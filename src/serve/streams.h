@@ -14,6 +14,9 @@ struct td_streams;
 
 TD_CHECK tdbg_status td_streams_open(struct td_streams **out, struct tdbg_error *error);
 
+/* There is news: the ticker asks at once. */
+void td_streams_hurry(struct td_streams *streams);
+
 /* Tells every stream that this was it and wakes it; from now on none is suspended. */
 void td_streams_end(struct td_streams *streams);
 
