@@ -69,6 +69,8 @@ def main(folder, steps, bug=""):
                 x[0, 0] = np.nan
             run.tensor(f"layers.{i}.output", x)
             run.end()
+        for factor in (1, 2):   # a module that is called twice
+            run.tensor("shared.output", x * np.float32(factor))
         print(f"step {step} loss {float(np.square(x).mean()):.6f}", flush=True)
         time.sleep(float(os.environ.get("PAUSE", "0")))
     run.close()

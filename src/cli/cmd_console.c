@@ -59,8 +59,10 @@ static int talk(struct console *c)
     while (!c->leaving) {
         console_live_listen(c);
         const char *line = console_editor_line(editor);
-        if (!line)
+        if (!line) {
+            putchar('\n'); /* after Ctrl-D, which stays on the line */
             break;
+        }
         cli_forget_interrupt(c->cli);
         if (console_run_line(c, line) == EXIT_INTERRUPTED)
             printf("interrupted\n");
@@ -103,15 +105,28 @@ static bool has_socket(const char *path)
     return is;
 }
 
+/* NOTFOUND: nobody records there. */
+static tdbg_status attach(struct console *c, const char *path, struct tdbg_error *error)
+{
+    char *first = NULL;
+    if (has_socket(path))
+        return console_attach(c, path, error);
+    tdbg_status status = TDBG_NOTFOUND; /* of several ranks, the first */
+    if (asprintf(&first, "%s/rank-0", path) < 0)
+        return td_fail_nomem(error);
+    if (has_socket(first))
+        status = console_attach(c, first, error);
+    free(first);
+    return status;
+}
+
 static int open_operand(struct console *c, const char *path)
 {
     struct tdbg_error error;
-    if (has_socket(path) && !c->live) {
-        tdbg_status status = console_attach(c, path, &error);
-        if (status != TDBG_NOTFOUND)
-            return status == TDBG_OK ? EXIT_FINE : cli_fail(path, &error);
-    }
-    return console_open(c, path);
+    tdbg_status status = c->live ? TDBG_NOTFOUND : attach(c, path, &error);
+    if (status == TDBG_NOTFOUND)
+        return console_open(c, path);
+    return status == TDBG_OK ? EXIT_FINE : cli_fail(path, &error);
 }
 
 static int take_lines(struct console *c, const struct console_options *wanted)

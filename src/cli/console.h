@@ -24,6 +24,7 @@ struct console {
     struct td_input *inputs[MOST_INPUTS]; /* by letter: 'a' is the first; NULL: a free place */
     struct live *live;                    /* the run it is attached to; NULL: none */
     const char *rest;                     /* of the line, after the command's name */
+    bool on_disk; /* what was found last is not in the memory of the live run, but in its files */
     bool interactive, leaving;
 };
 

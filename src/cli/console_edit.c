@@ -20,6 +20,7 @@ struct console_editor {
     EditLine *el;
     History *history;
     struct data_folder folder;
+    char *line; /* the last one */
 };
 
 /* --- candidates --------------------------------------------------------------------------------------------
@@ -194,8 +195,8 @@ static unsigned char on_interrupt(EditLine *el, int key)
     el_cursor(el, (int)(info->lastchar - info->cursor));
     info = el_line(el);
     el_deletestr(el, (int)(info->lastchar - info->buffer));
-    fputs("^C", stdout);
-    return CC_NEWLINE;
+    fputs("^C\n", stdout);
+    return el_insertstr(el, "\n") == 0 ? CC_NEWLINE : CC_ERROR;
 }
 
 static char *prompt(EditLine *el)
@@ -258,6 +259,7 @@ void console_editor_close(struct console_editor **editor)
     if (e->el)
         el_end(e->el);
     data_folder_release(&e->folder);
+    free(e->line);
     free(e);
     *editor = NULL;
 }
@@ -269,7 +271,9 @@ const char *console_editor_line(struct console_editor *e)
     const char *line = el_gets(e->el, &count);
     if (!line || count <= 0)
         return NULL;
-    if (line[strspn(line, " \t\n")])
-        history(e->history, &event, H_ENTER, line);
-    return line;
+    free(e->line);
+    e->line = strndup(line, (size_t)count); /* libedit ends a line with its NUL only where its own key did */
+    if (e->line && e->line[strspn(e->line, " \t\n")])
+        history(e->history, &event, H_ENTER, e->line);
+    return e->line;
 }

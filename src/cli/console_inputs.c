@@ -217,7 +217,8 @@ static tdbg_status find_recorded(struct console *c, const char *text, struct ope
     if (status == TDBG_OK)
         status = add_named(out, input, name, error);
     free(name);
-    if (status == TDBG_OK)
+    c->on_disk = status == TDBG_OK;
+    if (c->on_disk)
         out->items[0].lent = false;
     else
         td_input_close(&input);
@@ -279,6 +280,7 @@ tdbg_status console_find(struct console *c, const char *text, bool one, struct o
                          struct tdbg_error *error)
 {
     *out = (struct operands){0};
+    c->on_disk = false;
     tdbg_status status = find(c, text, one, out, error);
     if (status == TDBG_OK && one && out->count != 1)
         status = td_fail(error, TDBG_MISUSE, "%zu tensors fit, one is wanted", out->count);
@@ -289,6 +291,7 @@ tdbg_status console_find(struct console *c, const char *text, bool one, struct o
 
 tdbg_status console_find_all(struct console *c, struct operands *out, struct tdbg_error *error)
 {
+    c->on_disk = false;
     TD_TRY(make_room(out, MOST_INPUTS, error));
     for (int i = 0; i < MOST_INPUTS; i++)
         if (c->inputs[i])

@@ -1,6 +1,6 @@
 /* console_look.c: the commands of the console that look at tensors, in files or in the memory of a live run.
  * They print what ls, stats, show and diff print. */
-#include "cli/console.h"
+#include "cli/console_live.h"
 
 #include "cli/plot_png.h"
 #include "cli/plot_text.h"
@@ -13,6 +13,14 @@
 
 enum { USUAL_BINS = 20 };
 
+/* A live run that stopped elsewhere: the values are of a step that is over. */
+static void say_where_from(const struct console *c)
+{
+    if (c->on_disk && !c->cli->quiet && !c->cli->json)
+        printf("%sthe run did not stop there: as recorded in the last finished step%s\n",
+               term_style(&c->cli->out, STYLE_DIM), term_style(&c->cli->out, STYLE_PLAIN));
+}
+
 /* The one operand of a command, found. */
 static int find_one(struct console *c, const char *name, const struct args *args, struct operands *out)
 {
@@ -21,6 +29,7 @@ static int find_one(struct console *c, const char *name, const struct args *args
         return console_fail_usage(name, args->count ? "one TENSOR at a time" : "no TENSOR given");
     if (console_find(c, args->operands[0], true, out, &error) != TDBG_OK)
         return cli_fail(args->operands[0], &error);
+    say_where_from(c);
     return EXIT_FINE;
 }
 
@@ -35,6 +44,7 @@ static int each_found(struct console *c, const struct args *args, int bins,
         const char *text = i < args->count ? args->operands[i] : NULL;
         tdbg_status found =
             text ? console_find(c, text, false, &operands, &error) : console_find_all(c, &operands, &error);
+        say_where_from(c);
         int printed = found == TDBG_OK ? print(c, &operands, bins) : cli_fail(text, &error);
         if (printed != EXIT_FINE)
             status = printed;
@@ -61,6 +71,8 @@ static int run_ls(struct console *c, int argc, char **argv)
     struct args args;
     if (!console_parse("ls", no_options, NULL, argc, argv, &args))
         return EXIT_TROUBLE;
+    if (c->live && !c->inputs[0] && args.count <= 1)
+        return live_list(c, args.count ? args.operands[0] : NULL);
     return each_found(c, &args, 0, print_list);
 }
 
@@ -266,7 +278,8 @@ const struct console_command console_look_commands[] = {
     {"ls", "[PATTERN]...", "list tensors: name, dtype, shape, size",
      "  ls                    all that is open\n"
      "  ls layers.0.*         those that fit\n"
-     "  ls b                  those of input b\n",
+     "  ls b                  those of input b\n"
+     "Of a live run, with nothing else open: the tensors of the step so far, as 'seen' lists them.\n",
      COMPLETE_TENSORS, run_ls},
     {"inspect", "TENSOR[slice]", "what it is, its values by their edges, its statistics",
      "  inspect layers.0.weight\n"

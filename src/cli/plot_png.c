@@ -29,6 +29,14 @@ static void put_text(cairo_t *cr, double x, double y, const char *text)
     cairo_show_text(cr, text);
 }
 
+/* Ends at x. */
+static void put_text_before(cairo_t *cr, double x, double y, const char *text)
+{
+    cairo_text_extents_t extents;
+    cairo_text_extents(cr, text, &extents);
+    put_text(cr, x - extents.x_advance, y, text);
+}
+
 static void put_number(cairo_t *cr, double x, double y, double value)
 {
     char text[32];
@@ -95,9 +103,9 @@ static void draw(cairo_t *cr, const char *title, const struct td_raster *r, doub
     if (r->rows > 1) {
         draw_cells(cr, r, width, height);
         draw_scale(cr, r, width, height);
-        put_text(cr, LEFT - 16, TOP + 10, "0");
+        put_text_before(cr, LEFT - 6, TOP + 10, "0");
         snprintf(text, sizeof text, "%" PRId64, r->height - 1);
-        put_text(cr, 6, TOP + height, text);
+        put_text_before(cr, LEFT - 6, TOP + height, text);
     } else if (r->rows == 1) {
         draw_line(cr, r, width, height);
     }
@@ -107,7 +115,7 @@ static void draw(cairo_t *cr, const char *title, const struct td_raster *r, doub
     cairo_stroke(cr);
     put_text(cr, LEFT, TOP + height + 18, "0");
     snprintf(text, sizeof text, "%" PRId64, r->width - 1);
-    put_text(cr, LEFT + width - 40, TOP + height + 18, text);
+    put_text_before(cr, LEFT + width, TOP + height + 18, text);
 }
 
 static cairo_status_t write_bytes(void *context, const unsigned char *data, unsigned length)

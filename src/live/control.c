@@ -44,6 +44,11 @@ void control_observe(struct td_control *c)
 {
     bool wanted = !c->closing && (c->attached > 0 || c->breakpoint_count > 0 || c->watch_count > 0 ||
                                   c->plan.kind != PLAN_NONE);
+    if (wanted && !c->observing) { /* anew: what happened meanwhile was not seen */
+        c->partial = true;
+        c->stepped = false;
+        control_forget(c);
+    }
     if (wanted != c->observing)
         td_run_observe(c->run, wanted ? &c->observer : NULL);
     c->observing = wanted;
@@ -265,6 +270,7 @@ tdbg_status td_control_open(struct td_control **out, tdbg_run *run, const char *
     }
     pthread_mutex_lock(&c->lock);
     control_observe(c);
+    c->partial = c->partial && !c->observing; /* from the very beginning */
     pthread_mutex_unlock(&c->lock);
     *out = c;
     return TDBG_OK;

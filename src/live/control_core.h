@@ -109,6 +109,7 @@ struct td_control {
     struct stop *stop; /* of the thread that is held, or NULL */
     int64_t step;      /* of the last moment */
     bool stepped;      /* there was one */
+    bool partial;      /* what came before it in its step was not observed */
     struct seen *seen;
     size_t seen_count, seen_room;
     struct lane **lanes;

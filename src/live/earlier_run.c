@@ -247,12 +247,27 @@ static bool differs(struct td_earlier_run *run, const struct recorded *partner,
     return different;
 }
 
-bool td_earlier_run_differs(struct td_earlier_run *run, int64_t step, const struct td_tensor *tensor,
-                            const char *name, char why[TD_DIVERGENCE_TEXT])
+static const struct recorded *find_recorded(const struct td_earlier_run *run, int64_t step, const char *name)
 {
-    struct recorded key = {.step = step, .name = name};
-    const struct recorded *partner =
-        bsearch(&key, run->tensors, run->count, sizeof *run->tensors, by_step_and_name);
+    const struct recorded key = {.step = step, .name = name};
+    return bsearch(&key, run->tensors, run->count, sizeof *run->tensors, by_step_and_name);
+}
+
+/* The recorder calls the second tensor of a name NAME#2. */
+static const struct recorded *find_partner(const struct td_earlier_run *run, int64_t step, const char *name,
+                                           size_t call)
+{
+    char numbered[TD_MAX_NAME + 32];
+    snprintf(numbered, sizeof numbered, "%.*s#%zu", TD_MAX_NAME, name, call > 1 ? call : (size_t)2);
+    if (call > 1)
+        return find_recorded(run, step, numbered);
+    return call == 0 && find_recorded(run, step, numbered) ? NULL : find_recorded(run, step, name);
+}
+
+bool td_earlier_run_differs(struct td_earlier_run *run, const struct td_tensor *tensor, int64_t step,
+                            const char *name, size_t call, char why[TD_DIVERGENCE_TEXT])
+{
+    const struct recorded *partner = find_partner(run, step, name, call);
     if (!partner)
         return false;
     pthread_mutex_lock(&run->lock);

@@ -1,8 +1,9 @@
 /* earlier_run.h: an earlier run that a live one is held against, tensor by tensor: `diverges-from`.
  *
- * Partners have the same name and belong to the step of the same number. They are judged as `tdbg diff` does,
- * by the noise floor of their place in the model; only partners whose values were recorded can be judged.
- * The files of one step of the earlier run are open at a time.
+ * Partners have the same name and belong to the step of the same number; where a step has a name several
+ * times (a module that is called twice), the n-th goes with the n-th. They are judged as `tdbg diff` does, by
+ * the noise floor of their place in the model; only partners whose values were recorded can be judged. The
+ * files of one step of the earlier run are open at a time.
  */
 #ifndef TD_LIVE_EARLIER_RUN_H
 #define TD_LIVE_EARLIER_RUN_H
@@ -22,10 +23,11 @@ const char *td_earlier_run_dir(const struct td_earlier_run *run);
 
 enum { TD_DIVERGENCE_TEXT = 256 };
 
-/* True when the tensor is not what it was in the earlier run; `why` says how. Any number of threads may ask;
- * they take turns. */
-bool td_earlier_run_differs(struct td_earlier_run *run, int64_t step, const struct td_tensor *tensor,
-                            const char *name, char why[TD_DIVERGENCE_TEXT]);
+/* True when the tensor is not what it was in the earlier run; `why` says how. `call` counts the tensors of
+ * that name in the step, from 1; 0: not known, and then a name that the step has twice is not judged. Any
+ * number of threads may ask; they take turns. */
+bool td_earlier_run_differs(struct td_earlier_run *run, const struct td_tensor *tensor, int64_t step,
+                            const char *name, size_t call, char why[TD_DIVERGENCE_TEXT]);
 
 /* Those in use by one control; a run that is named twice is opened once. Kept until the end. */
 enum { TD_MOST_EARLIER = 8 };

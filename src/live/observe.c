@@ -17,6 +17,7 @@
 struct look {
     bool wanted, measured;
     struct tdbg_stats stats;
+    size_t call; /* of the tensors of its name in the step, from 1; 0: not known */
     int count;
     struct {
         struct td_earlier_run *run;
@@ -40,6 +41,7 @@ static void note_step(struct td_control *c, const struct td_moment *moment)
         return;
     control_forget(c);
     c->step = moment->step;
+    c->partial = c->partial && !c->stepped;
     c->stepped = true;
 }
 
@@ -155,11 +157,9 @@ void control_let_go(struct td_control *c)
     pthread_cond_broadcast(&c->changed);
 }
 
-/* Under the lock, which it leaves while it waits. In a forked child nobody could end the wait. */
+/* Under the lock, which it leaves while it waits. */
 static void hold(struct td_control *c, struct stop *stop)
 {
-    if (getpid() != c->process)
-        return;
     char note[TD_DIVERGENCE_TEXT + 256];
     snprintf(note, sizeof note, "%.200s: %s", stop->moment->name, stop->reason);
     pthread_mutex_unlock(&c->lock);
@@ -250,6 +250,14 @@ static void want_earlier(struct look *look, struct td_earlier_run *run)
         look->earlier[look->count++].run = run;
 }
 
+static size_t count_calls(const struct td_control *c, const char *name)
+{
+    size_t calls = 1;
+    for (size_t i = 0; i < c->seen_count; i++)
+        calls += strcmp(c->seen[i].name, name) == 0;
+    return c->partial ? 0 : calls;
+}
+
 /* What must be known of a tensor of this name. */
 static void ask(const struct td_control *c, const char *name, struct look *look)
 {
@@ -265,6 +273,8 @@ static void ask(const struct td_control *c, const char *name, struct look *look)
     }
     for (int i = 0; i < c->watch_count; i++)
         look->wanted = look->wanted || (td_watch_fits(&c->watches[i]->watch, name, &slice) && !*slice);
+    if (look->count > 0)
+        look->call = count_calls(c, name);
 }
 
 static void find_out(struct look *look, const struct td_moment *moment, const struct td_tensor *tensor)
@@ -272,8 +282,8 @@ static void find_out(struct look *look, const struct td_moment *moment, const st
     if (look->wanted)
         look->measured = td_stats(tensor, NULL, NULL, &look->stats, NULL) == TDBG_OK;
     for (int i = 0; i < look->count; i++)
-        look->earlier[i].differs = td_earlier_run_differs(look->earlier[i].run, moment->step, tensor,
-                                                          moment->name, look->earlier[i].why);
+        look->earlier[i].differs = td_earlier_run_differs(look->earlier[i].run, tensor, moment->step,
+                                                          moment->name, look->call, look->earlier[i].why);
 }
 
 static void tell_watch(struct td_control *c, const struct watched *w, const struct td_moment *moment,
@@ -336,6 +346,12 @@ static void complete(struct td_control *c, struct look *look, struct stop *stop)
         }
 }
 
+/* A forked child has neither the control thread, which could let it go, nor a lock it can trust. */
+static bool is_child(const struct td_control *c)
+{
+    return getpid() != c->process;
+}
+
 static void leave(struct td_control *c)
 {
     c->inside--;
@@ -348,6 +364,8 @@ void control_on_tensor(void *context, const struct td_moment *moment, const stru
 {
     struct td_control *c = context;
     struct look look = {0};
+    if (is_child(c))
+        return;
     pthread_mutex_lock(&c->lock);
     c->inside++;
     note_step(c, moment);
@@ -372,6 +390,8 @@ void control_on_scope(void *context, const struct td_moment *moment, bool begins
     struct td_control *c = context;
     struct look nothing = {0};
     struct stop stop = {.moment = moment};
+    if (is_child(c))
+        return;
     pthread_mutex_lock(&c->lock);
     c->inside++;
     note_step(c, moment);

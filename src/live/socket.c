@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16 };
+enum { BACKLOG = 16, CONNECT_SECONDS = 10 };
 
 static tdbg_status open_folder(int *folder, struct sockaddr_un *address, const char *dir, const char *name,
                                struct tdbg_error *error)
@@ -61,8 +61,9 @@ tdbg_status td_socket_connect(int *out, const char *dir, const char *name, struc
     int folder;
     TD_TRY(open_folder(&folder, &address, dir, name, error));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct timeval patience = {.tv_sec = CONNECT_SECONDS}; /* where many wait, and nobody is let in */
     tdbg_status status = TDBG_OK;
-    if (fd < 0)
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) != 0)
         status = td_fail_errno(error, "cannot make a socket");
     else if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)
         status = errno == ENOENT || errno == ECONNREFUSED
