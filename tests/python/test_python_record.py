@@ -455,3 +455,19 @@ def test_an_exception_passes_through_the_recording(run):
     with pytest.raises(ZeroDivisionError):
         with tdbg.record(gpt.model(), run):
             1 / 0
+
+
+# --- two runs ------------------------------------------------------------------------------------------------------
+
+def test_a_planted_bug_is_found_by_module(tdbg_binary, tmp_path):
+    for name, model in (("a", gpt.model()), ("b", gpt.broken())):
+        with tdbg.record(model, tmp_path / name) as recording:
+            for step in range(2):
+                model.zero_grad()
+                model(gpt.ids(step)).logsumexp(-1).sum().backward()
+                recording.step()
+    document = tdbg_binary.json("diff", tmp_path / "a", tmp_path / "b", status=1)
+    assert "layers.1.attn" in document["first_divergence"]["name"]
+    assert tdbg.diff(tmp_path / "a", tmp_path / "b") == document
+    with pytest.raises(AssertionError, match=r"first divergence: .*layers\.1\.attn"):
+        tdbg.assert_close(tmp_path / "a", tmp_path / "b")
