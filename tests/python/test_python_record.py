@@ -331,7 +331,7 @@ def test_checkpointing_records_once(run, how):
                 x = checkpoint(layer, x, **how)
             return self.head(self.ln(x))
 
-    plain, saving = Saving(), Saving()
+    plain, saving = Saving(layers=3), Saving(layers=3)
     saving.load_state_dict(plain.state_dict())
     plain.forward = lambda ids: plain.head(plain.ln(plain.layers[2](plain.layers[1](plain.layers[0](plain.wte(ids))))))
     for model, folder in ((plain, run.parent / "plain"), (saving, run)):
@@ -467,7 +467,8 @@ def test_a_planted_bug_is_found_by_module(tdbg_binary, tmp_path):
                 model(gpt.ids(step)).logsumexp(-1).sum().backward()
                 recording.step()
     document = tdbg_binary.json("diff", tmp_path / "a", tmp_path / "b", status=1)
-    assert "layers.1.attn" in document["first_divergence"]["name"]
+    assert document["first_divergence"]["name"] == "step-0/layers.1.attn.scores.output"
+    assert document["first_divergence"]["diagnosis"][0]["kind"] == "scale"
     assert tdbg.diff(tmp_path / "a", tmp_path / "b") == document
     with pytest.raises(AssertionError, match=r"first divergence: .*layers\.1\.attn"):
         tdbg.assert_close(tmp_path / "a", tmp_path / "b")
