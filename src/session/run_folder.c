@@ -206,7 +206,8 @@ static bool is_left_over(const struct runs *runs, const char *name)
     for (size_t i = 0; i < runs->count; i++) {
         size_t length = strlen(runs->list[i].prefix);
         if (strncmp(name, runs->list[i].prefix, length) == 0 &&
-            fnmatch("step-[0-9]*.safetensors:*", name + length, FNM_PATHNAME) == 0)
+            (fnmatch("step-[0-9]*.safetensors:*", name + length, FNM_PATHNAME) == 0 ||
+             fnmatch("step-[0-9]*.safetensors.part:*", name + length, FNM_PATHNAME) == 0))
             return true;
     }
     return false;
