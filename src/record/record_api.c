@@ -242,20 +242,16 @@ static tdbg_status copy_values(struct td_parcel *parcel, const struct td_tensor 
     return TDBG_OK;
 }
 
-/* A parcel with the values, or for want of room one with what was measured right here; a full copy waits. */
+/* A parcel with the values, once there is room. Statistics alone are taken right here: that is one read of
+ * what the program just wrote and has in its caches, a copy would be a read and a write. */
 static struct td_parcel *pack(tdbg_run *run, struct td_lane *lane, const struct td_tensor *tensor,
                               enum td_keep keep, struct tdbg_error *error)
 {
     struct td_parcel *parcel;
-    bool values = true;
-    while (!(parcel = td_parcel_take(&lane->parcels, tensor->bytes))) {
-        if (keep == TD_KEEP_STATS && (parcel = td_parcel_take(&lane->parcels, 0))) {
-            values = false;
-            break;
-        }
+    bool values = keep != TD_KEEP_STATS;
+    while (!(parcel = td_parcel_take(&lane->parcels, values ? tensor->bytes : 0)))
         if (!wait_for_room(run))
             return NULL;
-    }
     parcel->keep = keep;
     parcel->dtype = tensor->dtype;
     parcel->kept = tensor->shape;
@@ -310,8 +306,9 @@ static tdbg_status record_tensor(tdbg_run *run, struct td_lane *lane, const char
         return TDBG_OK;
     }
     event->parcel = parcel;
-    td_lane_push(lane);
-    td_recorder_wake(run);
+    push(run, lane);
+    if (parcel->bytes) /* memory that others may wait for */
+        td_recorder_wake(run);
     return TDBG_OK;
 }
 

@@ -3,7 +3,8 @@
  *     threads of the program ── lanes ──► writer ──► run.db, step-….safetensors
  *
  * A call of the program costs a clock, a look-up and a few stores into the lane of its thread; a tensor costs
- * its copy. Everything else (statistics, files, SQL) is the writer's, one thread for the run. Locks are taken
+ * its copy, or its statistics where nothing else is kept. Everything else (files, sketches, SQL) is the
+ * writer's, one thread for the run. Locks are taken
  * only where a step begins, a thread records for the first time, or somebody has to wait.
  *
  * Steps: each event carries the ordinal of the step it was recorded in. The writer finishes a step when the
