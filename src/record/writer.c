@@ -10,6 +10,7 @@
 #include "record/writer.h"
 
 #include "kernel/stats.h"
+#include "record/gpu.h"
 #include "record/step_file.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 enum { TICK_MS = 50, RECORDS = 4096 };
 
-static const int64_t COMMIT_NS = 100 * 1000000;
+static const int64_t COMMIT_NS = 100 * 1000000, GPU_NS = 1000 * 1000000;
 
 struct td_writer {
     tdbg_run *run;
@@ -33,6 +34,9 @@ struct td_writer {
     int64_t row;           /* its ordinal in the index: steps of which nothing was recorded have none */
     struct td_begun begun; /* how it began */
     bool touched;          /* something was recorded in it */
+
+    struct td_gpu *gpu; /* NULL without any */
+    int64_t gpu_ns;     /* when it was asked */
 
     bool in_transaction;
     int64_t committed_ns;
@@ -67,6 +71,7 @@ void td_writer_free(struct td_writer *writer)
 {
     if (!writer)
         return;
+    td_gpu_close(&writer->gpu);
     td_run_store_close(&writer->store);
     td_step_file_release(&writer->file);
     td_tree_release(&writer->scopes);
@@ -376,6 +381,37 @@ static void write_notes(struct td_writer *w)
     }
 }
 
+static tdbg_status write_gpu_scalar(struct td_writer *w, int index, const char *what, double value,
+                                    struct tdbg_error *error)
+{
+    char name[64];
+    snprintf(name, sizeof name, "gpu%d.%s", index, what);
+    struct td_run_scalar row = {.step = w->begun.number, .time_ns = w->gpu_ns, .name = name, .value = value};
+    TD_TRY(ensure_transaction(w, error));
+    return td_run_add_scalar(w->store, &row, error);
+}
+
+/* How busy the GPUs are, once a second. */
+static void write_gpu(struct td_writer *w)
+{
+    struct tdbg_error error;
+    int64_t now = td_recorder_now(w->run);
+    if (!w->gpu || atomic_load(&w->run->dead) || now - w->gpu_ns < GPU_NS)
+        return;
+    w->gpu_ns = now;
+    tdbg_status status = TDBG_OK;
+    for (int i = 0; status == TDBG_OK && i < td_gpu_count(w->gpu); i++) {
+        struct td_gpu_sample sample;
+        if (!td_gpu_sample(w->gpu, i, &sample))
+            continue;
+        status = write_gpu_scalar(w, i, "utilisation", sample.utilisation, &error);
+        if (status == TDBG_OK)
+            status = write_gpu_scalar(w, i, "memory", sample.memory, &error);
+    }
+    if (status != TDBG_OK)
+        end_recording(w, status, &error);
+}
+
 /* The oldest step that began and is not under way here; false when there is none. */
 static bool next_begun(struct td_writer *w, struct td_begun *out)
 {
@@ -405,6 +441,7 @@ static void take_all(struct td_writer *w)
     }
     drain(w);
     write_notes(w);
+    write_gpu(w);
     if (!atomic_load(&w->run->dead) && td_recorder_now(w->run) - w->committed_ns > COMMIT_NS) {
         tdbg_status status = commit(w, &error);
         if (status != TDBG_OK)
@@ -451,6 +488,7 @@ void *td_writer_main(void *run)
 {
     struct td_writer *w = ((tdbg_run *)run)->writer;
     bool closing;
+    w->gpu = td_gpu_open();
     do {
         closing = wait_for_work(w->run);
         take_all(w);
