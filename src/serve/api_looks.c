@@ -6,6 +6,7 @@
 #include "report/diff_json.h"
 #include "report/stats_json.h"
 #include "serve/visit.h"
+#include "serve/warming.h"
 #include "session/look.h"
 
 #include <inttypes.h>
@@ -74,6 +75,7 @@ static void route_pair(struct td_exchange *x)
             status = td_look_stats(s, side, td_visit_pool(&v), &stats[side], &error);
     if (td_visit_check(&v, status, &error)) {
         struct td_document d;
+        td_warm_pair(x, v.opened->id, v.index);
         td_document_begin(&d);
         td_json_field_uint(&d.json, "index", v.index);
         td_json_field_string(&d.json, "name", s->pair ? s->pair->name : s->tensor->name);

@@ -11,6 +11,8 @@
 
 #include "serve/desk.h"
 #include "serve/request.h"
+#include "serve/visit.h"
+#include "serve/warming.h"
 
 #include <string.h>
 
@@ -117,13 +119,25 @@ static const char *comparison_shown(const struct td_request *r)
     return r->segment_count >= 2 && strcmp(r->segments[0], "c") == 0 ? r->segments[1] : NULL;
 }
 
+/* The pair that the address shows, if it shows one. */
+static void warm_shown(struct td_exchange *x, const char *id)
+{
+    const struct td_request *r = x->transport;
+    size_t index;
+    if (r->segment_count == 4 && strcmp(r->segments[2], "pairs") == 0 &&
+        td_read_index(r->segments[3], &index))
+        td_warm_pair(x, id, index);
+}
+
 void td_assets_page(struct td_exchange *x)
 {
     const struct td_asset *page = find("/index.html");
     const char *id = comparison_shown(x->transport);
     if (page && id && x->desk) {
-        if (td_may_wait(x))
+        if (td_may_wait(x)) {
+            warm_shown(x, id);
             answer_comparison(x, page, id);
+        }
     } else if (page)
         answer_asset(x, page);
     else

@@ -42,6 +42,7 @@ struct td_server {
     struct td_streams *streams;
     struct td_runs *runs;
     struct td_waiting waiting;
+    atomic_bool warming; /* a pair, warming.h */
     _Atomic size_t held; /* bytes of JSON bodies in memory, over all requests */
 };
 

@@ -9,7 +9,7 @@
 /* The longest answer in JSON: a density plot of 512 x 512 counts, or a profile, some 20 bytes to a number. */
 enum { MOST_JSON = 64 << 20 };
 
-static bool read_index(const char *text, size_t *out)
+bool td_read_index(const char *text, size_t *out)
 {
     char *end;
     errno = 0;
@@ -36,7 +36,7 @@ bool td_visit_begin(struct td_visit *v, struct td_exchange *x)
 {
     struct tdbg_error error;
     *v = (struct td_visit){.x = x};
-    if (!read_index(x->parameter[1], &v->index)) {
+    if (!td_read_index(x->parameter[1], &v->index)) {
         td_answer_error(x, 404, "no pair '%.64s'", x->parameter[1]);
         return false;
     }

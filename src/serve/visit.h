@@ -20,6 +20,9 @@ struct td_visit {
     size_t index;
 };
 
+/* The number of a pair, as a path has it. */
+bool td_read_index(const char *text, size_t *out);
+
 /* The pair that the path names. */
 bool td_visit_begin(struct td_visit *visit, struct td_exchange *x);
 void td_visit_end(struct td_visit *visit);

@@ -20,6 +20,9 @@
  * screen of 2560 pixels shows some thirty at any zoom: 24 MiB. */
 enum { BUDGET = 96 << 20 };
 
+/* Elements of a matrix that is prepared: from a few milliseconds to a fraction of a second of work. */
+static const int64_t LEAST_PREPARED = INT64_C(1) << 22, MOST_PREPARED = INT64_C(1) << 27;
+
 enum state { MAKING, READY, FAILED };
 
 struct frame {
@@ -395,4 +398,29 @@ tdbg_status td_picture_tile(const struct td_picture *p, int level, int64_t y, in
         give_back(g, frame);
     td_tile_release(&made);
     return td_subject_verify(p->subject, error);
+}
+
+/* The lowest level at which one tile covers all of the plane. */
+static int top_level(const struct td_plane *plane)
+{
+    int level = 0;
+    while (td_plane_rows(plane, level) > TD_TILE_CELLS || td_plane_columns(plane, level) > TD_TILE_CELLS)
+        level++;
+    return level;
+}
+
+void td_gallery_prepare(const struct td_subject *s)
+{
+    static const enum td_shown all[] = {TD_SHOW_DIFFERENCE, TD_SHOW_A, TD_SHOW_B};
+    if (!s->gallery || s->shape.ndim != 2 || s->count < LEAST_PREPARED || s->count > MOST_PREPARED)
+        return;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct td_picture p;
+        struct frame *frame;
+        if (td_picture_init(&p, s, "", 1, all[i], false, NULL) != TDBG_OK)
+            continue; /* a pair of one side */
+        int level = top_level(&p.plane);
+        if (level >= TD_TILE_BASE && hang_tile(s->gallery, &p, level, 0, 0, &frame, NULL) == TDBG_OK)
+            give_back(s->gallery, frame);
+    }
 }

@@ -25,6 +25,10 @@ struct td_pool *td_gallery_pool(const struct td_gallery *gallery);
 /* Forgets the pictures of a subject that is about to go. A NULL gallery has none. */
 void td_gallery_forget(struct td_gallery *gallery, const struct td_subject *subject);
 
+/* Makes what a first look at all of a matrix asks for, before somebody does. Not of what is made in no time,
+ * nor of what takes long. */
+void td_gallery_prepare(const struct td_subject *subject);
+
 enum td_shown { TD_SHOW_A = TD_OF_A, TD_SHOW_B = TD_OF_B, TD_SHOW_DIFFERENCE = TD_OF_DIFFERENCE /* b - a */ };
 
 struct td_picture {

@@ -249,6 +249,20 @@ def check_tiles(world, name, planes, level, **query):
                     np.testing.assert_allclose(got, want[y:y + 256, x:x + 256], rtol=1e-5, atol=1e-7)
 
 
+def test_first_look_at_a_pair_that_was_just_opened(server, tmp_path):
+    """Opening one, by its address or in the list, makes its picture beforehand; whoever asks meanwhile gets the same."""
+    pair = random(1, (1030, 4200)), random(2, (1030, 4200))
+    for path, values in zip((tmp_path / "a.npy", tmp_path / "b.npy"), pair):
+        np.save(path, values)
+    pairs = Pairs(server, tmp_path / "a.npy", tmp_path / "b.npy")
+    name, = pairs.index
+    server.get(f"/c/{pairs.id}/pairs/0", headers={"Accept": "text/html"})
+    pairs.json(name)
+    for what, plane in planes(pair, lambda x: x).items():
+        got = pairs.tile(name, level=5, what=what)
+        np.testing.assert_allclose(got, cells(plane, 5, "mean"), rtol=1e-5, atol=1e-7)
+
+
 def planes(pair, pick):
     a, b = (pick(x.astype(np.float64)) for x in pair)
     return {"a": a, "b": b, "difference": b - a}
