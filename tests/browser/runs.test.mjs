@@ -1,6 +1,7 @@
 // The dashboard of recorded runs: what it shows, that it follows a run that goes on, and how soon.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
@@ -122,6 +123,49 @@ test("the scale is logarithmic on a key, and the address keeps it", async () => 
   await page.reload();
   await page.getByRole("button", { name: "log", pressed: true }).waitFor();
   await bench.quiet(page);
+});
+
+/** tests/livemodel.py: a model that records itself through the library, `pause` seconds a layer. */
+async function live(name, steps, pause) {
+  const folder = bench.path("runs", name), root = process.env.TDBG_ROOT;
+  const child = spawn("/usr/bin/python3", [join(root, "tests/livemodel.py"), folder, String(steps)],
+    { stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, TDBG_LIBRARY: join(process.env.TDBG, "../libtdbg.so"), PAUSE: String(pause) } });
+  writers.push(child);
+  await eventually(() => existsSync(join(folder, "control")), true);
+  return { folder, ended: new Promise((resolve) => child.on("exit", resolve)) };
+}
+
+test("a live model stops at a breakpoint, steps, and goes on", async () => {
+  const run = await live("model", 400, 0.02);
+  const page = await bench.page(address(run));
+  await page.getByLabel("Tensors to stop at").fill("layers.2.output");
+  await page.getByRole("button", { name: "Break", exact: true }).click();
+  const held = page.locator(".held");
+  await held.getByText("layers.2.output").waitFor();
+  await page.locator(".run-state.stopped").waitFor();
+  const step = await field(page, "step");
+  await page.waitForTimeout(500);
+  assert.equal(await field(page, "step"), step, "a model that is held records no step");
+  await page.keyboard.press("s");
+  await held.getByText("layers.2.output").waitFor({ state: "detached" });
+  await held.locator("b").waitFor();
+  await page.getByRole("button", { name: /Delete breakpoint/ }).click();
+  await page.getByRole("button", { name: /^Continue/ }).click();
+  await page.locator(".run-state.running").waitFor();
+  await eventually(async () => (await field(page, "step")) !== step, true);
+  await page.getByRole("button", { name: "Let go" }).click();
+  await page.getByText("holds the run while this page is open").waitFor();
+  await bench.quiet(page);
+});
+
+test("a model that is held goes on when the page is closed", async () => {
+  const run = await live("left", 400, 0.02);
+  const page = await bench.page(address(run));
+  await page.getByLabel("Condition").fill("absmax > 0");
+  await page.getByRole("button", { name: "Break", exact: true }).click();
+  await page.locator(".held").waitFor();
+  await bench.quiet(page);
+  assert.equal(await run.ended, 0);
 });
 
 test("the tensors of a run are explored from its dashboard; what is no run is refused in words", async () => {
