@@ -249,25 +249,33 @@ static char *spell_out(struct console *c, const char *word)
     return written < 0 ? NULL : text;
 }
 
+/* Without operands the first two inputs are meant. */
+static bool only_options(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (argv[i][0] != '-')
+            return false;
+    return true;
+}
+
 static int run_diff(struct console *c, int argc, char **argv)
 {
-    char *words[MOST_WORDS] = {0}, *given[MOST_WORDS];
-    char a[] = "a", b[] = "b";
-    char *both[] = {a, b};
+    char *owned[MOST_WORDS + 2], *words[MOST_WORDS + 2];
     int status = EXIT_TROUBLE, count = 0;
     bool json = c->cli->json, quiet = c->cli->quiet, verbose = c->cli->verbose, whole = true;
-    if (argc == 0 && c->inputs[0] && c->inputs[1]) {
-        argc = 2;
-        argv = both;
-    }
-    for (; count < argc && whole; count++) {
-        words[count] = given[count] = spell_out(c, argv[count]);
-        whole = words[count] != NULL;
+    if (only_options(argc, argv) && c->inputs[0] && c->inputs[1])
+        for (; count < 2; count++)
+            owned[count] = strdup(td_input_path(c->inputs[count]));
+    for (int i = 0; i < argc; i++)
+        owned[count++] = spell_out(c, argv[i]);
+    for (int i = 0; i < count; i++) {
+        words[i] = owned[i];
+        whole = whole && owned[i];
     }
     if (whole)
-        status = cmd_diff.run(c->cli, argc, given); /* which reorders what it is given */
+        status = cmd_diff.run(c->cli, count, words); /* which reorders what it is given */
     for (int i = 0; i < count; i++)
-        free(words[i]);
+        free(owned[i]);
     c->cli->json = json; /* its own options end with it */
     c->cli->quiet = quiet;
     c->cli->verbose = verbose;

@@ -1,8 +1,10 @@
 """tdbg console over files: commands, scripts, errors, and a person at a terminal."""
 import json
+import subprocess
 
 import numpy as np
 import pytest
+from built import ROOT
 
 from terminal import Terminal
 
@@ -142,6 +144,27 @@ def test_help_of_every_command(tdbg, files):
     for name in names:
         out, _ = script(tdbg, folder, f"help {name}\n")
         assert out.startswith(name) and len(out.splitlines()) > 3, name
+
+
+@pytest.mark.native   # other compilers may round the demo otherwise
+def test_docs(tdbg, tmp_path):
+    """The session over files in docs/console.md is what the console prints."""
+    page = (ROOT / "docs" / "console.md").read_text()
+    session = page.split("    $ tdbg console port/a port/b\n")[1].split("\n\n")[0]
+    lines = [line[4:] for line in session.splitlines()]
+    subprocess.run([tdbg.binary.parent / "examples" / "tiny_transformer", "port", "--bug", "rope-interleaved", "--from", "2"],
+                   cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    typed = "".join(line[6:] + "\n" for line in lines if line.startswith("tdbg> "))
+    out, _ = script(tdbg, tmp_path, typed, "port/a", "port/b")
+    assert out.splitlines() == [line for line in lines if not line.startswith("tdbg> ")]
+
+
+def test_commands_are_documented(tdbg, files):
+    folder, _ = files
+    page = (ROOT / "docs" / "console.md").read_text()
+    out, _ = script(tdbg, folder, "help\n")
+    for name in (line.split()[0] for line in out.split("\n\n")[0].splitlines()):
+        assert f"`{name}" in page or name == "quit", name
 
 
 # --- at a terminal ---------------------------------------------------------------------------------------------
