@@ -296,7 +296,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct command cmd_serve = {
     "serve",
-    "compare and look around in a browser",
+    "Compare and look around in a browser; follow a live run.",
     "[A B | PATH | RUN]",
     "Prints the address to open; with A and B that of their comparison, with PATH that of exploring it, "
     "with\n"
