@@ -161,8 +161,8 @@ def part_ubsan():
 
 
 def part_tsan():
-    """ThreadSanitizer: unit and kernel tests, statistics on two threads through the CLI, the server"""
-    return sanitized_tests("build-tsan", "thread", "-k", "stats or server", "-m", "not native and not slow",
+    """ThreadSanitizer: unit and kernel tests, statistics on two threads and the recorder through the CLI, the server"""
+    return sanitized_tests("build-tsan", "thread", "-k", "stats or server or record", "-m", "not native and not slow",
                            env={"TDBG_THREADS": "2"})
 
 

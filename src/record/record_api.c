@@ -57,6 +57,7 @@ static struct td_lane *take_lane(tdbg_run *run)
     for (lane = atomic_load(&run->lanes); lane && !is_free(lane, self); lane = lane->next)
         ;
     if (lane) {
+        (void)atomic_load_explicit(&lane->head, memory_order_acquire); /* sees all that its last thread did */
         lane->depth = 0;
     } else if ((lane = td_lane_new(run->threads, &run->budget))) {
         run->threads++;
