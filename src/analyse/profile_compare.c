@@ -51,7 +51,7 @@ static bool add_pair(struct compare *c, uint32_t a, uint32_t b, uint32_t depth)
     *pair = (struct td_profile_pair){.a = a, .b = b, .depth = depth, .change = TD_CHANGE_UNKNOWN};
     if (a == TD_PROFILE_NONE || b == TD_PROFILE_NONE) {
         pair->change = a == TD_PROFILE_NONE ? TD_CHANGE_ONLY_B : TD_CHANGE_ONLY_A;
-        pair->shift.p = 1;
+        pair->shift = (struct td_shift){.shift = NAN, .p = 1};
         return true;
     }
     size_t m = times_of(c->a, a, c->left), n = times_of(c->b, b, c->right);
@@ -110,9 +110,37 @@ static bool pair_up(struct compare *c)
     return good;
 }
 
-static void judge(struct td_profile_comparison *out)
+static int ascending(const void *left, const void *right)
 {
-    double step = out->pairs[0].shift.median_a, chance = 0.05 / (double)(out->tested ? out->tested : 1);
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Benjamini-Hochberg: the largest p that counts when 5 % of what is reported may be chance. Scopes within each
+ * other change together, which the method allows. */
+static bool chance_of(const struct td_profile_comparison *out, double *chance)
+{
+    double *p = malloc((out->tested + 1) * sizeof *p);
+    size_t count = 0;
+    if (!p)
+        return false;
+    for (size_t i = 0; i < out->count; i++)
+        if (!isnan(out->pairs[i].shift.shift) && out->pairs[i].change == TD_CHANGE_UNKNOWN)
+            p[count++] = out->pairs[i].shift.p;
+    qsort(p, count, sizeof *p, ascending);
+    *chance = -1;
+    for (size_t i = 0; i < count; i++)
+        if (p[i] <= 0.05 * (double)(i + 1) / (double)count)
+            *chance = p[i];
+    free(p);
+    return true;
+}
+
+static bool judge(struct td_profile_comparison *out)
+{
+    double step = out->pairs[0].shift.median_a, chance;
+    if (!chance_of(out, &chance))
+        return false;
     for (size_t i = 0; i < out->count; i++) {
         struct td_profile_pair *pair = &out->pairs[i];
         const struct td_shift *s = &pair->shift;
@@ -120,12 +148,13 @@ static void judge(struct td_profile_comparison *out)
             continue;
         double least = fmax(0.02 * s->median_a, isnan(step) ? 0 : 0.001 * step);
         pair->change = TD_CHANGE_NONE;
-        if (s->p >= chance || s->low * s->high <= 0 || fabs(s->shift) < least)
+        if (s->p > chance || s->low * s->high <= 0 || fabs(s->shift) < least)
             continue;
         pair->change = s->shift > 0 ? TD_CHANGE_SLOWER : TD_CHANGE_FASTER;
         out->slower += s->shift > 0;
         out->faster += s->shift < 0;
     }
+    return true;
 }
 
 tdbg_status td_profile_compare(struct td_profile_comparison *out, const struct td_profile *a,
@@ -136,14 +165,13 @@ tdbg_status td_profile_compare(struct td_profile_comparison *out, const struct t
     c.left = malloc((a->kept + 1) * sizeof *c.left);
     c.right = malloc((b->kept + 1) * sizeof *c.right);
     bool good = c.left && c.right && add_pair(&c, TD_PROFILE_ROOT, TD_PROFILE_ROOT, 0) && pair_up(&c);
+    good = good && judge(out);
     free(c.left);
     free(c.right);
-    if (!good) {
-        td_profile_comparison_release(out);
-        return td_fail_nomem(error);
-    }
-    judge(out);
-    return TDBG_OK;
+    if (good)
+        return TDBG_OK;
+    td_profile_comparison_release(out);
+    return td_fail_nomem(error);
 }
 
 void td_profile_comparison_release(struct td_profile_comparison *comparison)
@@ -154,12 +182,6 @@ void td_profile_comparison_release(struct td_profile_comparison *comparison)
 
 /* --- Several ranks ---------------------------------------------------------------------------------------
  */
-
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 static double median_of(double *values, size_t count)
 {

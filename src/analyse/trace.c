@@ -458,7 +458,7 @@ static tdbg_status nest_spans(struct trace *t, struct td_job *job, struct tdbg_e
 
 static tdbg_status make_profile(struct trace *t, struct td_trace_text *text, struct tdbg_error *error)
 {
-    TD_TRY(td_trace_sort_init(&t->sort, error));
+    td_trace_sort_init(&t->sort);
     TD_TRY(td_profile_name(t->profile, "\n[memory]", 9, &t->memory, error));
     TD_TRY(read_events(t, text, error));
     TD_TRY(settle_steps(t, error));

@@ -43,6 +43,10 @@ static bool dims_of(struct td_slice lists, int index, int dims, double *out)
 
 double td_trace_flops(const struct td_trace_event *e)
 {
+    double told;
+    if (e->args.data && td_slice_is(e->category, "scope") &&
+        td_slice_number(td_trace_field(e->args, "flops"), &told) && told > 0)
+        return told; /* a trace of our own */
     if (!e->args.data || !td_slice_begins(e->name, "aten::"))
         return 0;
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {

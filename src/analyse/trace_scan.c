@@ -382,11 +382,10 @@ bool td_slice_number(struct td_slice slice, double *out)
 
 struct td_slice td_trace_field(struct td_slice object, const char *key)
 {
-    struct reader r = {.at = object.data, .end = object.data + object.size};
-    char c;
-    if (!object.data || !object.size || *r.at != '{')
+    if (!object.data || !object.size || object.data[0] != '{')
         return (struct td_slice){0};
-    r.at++;
+    struct reader r = {.at = object.data + 1, .end = object.data + object.size};
+    char c;
     for (;;) {
         struct td_slice name, value;
         if (!read_key(&r, &name) || !read_value(&r, &value))

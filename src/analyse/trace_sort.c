@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER = 1 << 19 }; /* spans: 16 MiB */
+enum { BUFFER_FIRST = 1 << 10, BUFFER = 1 << 19 }; /* spans: 16 MiB at most */
 
 _Static_assert(sizeof(struct td_trace_span) == 32, "half a cache line");
 
@@ -21,13 +21,11 @@ static int by_nesting(const void *left, const void *right)
     return (a->order > b->order) - (a->order < b->order);
 }
 
-tdbg_status td_trace_sort_init(struct td_trace_sort *s, struct tdbg_error *error)
+void td_trace_sort_init(struct td_trace_sort *s)
 {
     *s = (struct td_trace_sort){0};
     td_budget_init(&s->budget);
     td_spill_init(&s->spill, &s->budget);
-    s->buffer = malloc(BUFFER * sizeof *s->buffer);
-    return s->buffer ? TDBG_OK : td_fail_nomem(error);
 }
 
 void td_trace_sort_release(struct td_trace_sort *s)
@@ -79,6 +77,14 @@ tdbg_status td_trace_sort_add(struct td_trace_sort *s, const struct td_trace_spa
 {
     if (s->count == BUFFER)
         TD_TRY(spill_buffer(s, error));
+    if (s->count == s->room) {
+        size_t room = s->room ? s->room * 2 : BUFFER_FIRST;
+        struct td_trace_span *bigger = realloc(s->buffer, room * sizeof *bigger);
+        if (!bigger)
+            return td_fail_nomem(error);
+        s->buffer = bigger;
+        s->room = room;
+    }
     s->buffer[s->count] = *span;
     s->buffer[s->count++].order = (uint32_t)s->total++;
     return TDBG_OK;

@@ -26,7 +26,7 @@ struct td_trace_run {
 
 struct td_trace_sort {
     struct td_trace_span *buffer;
-    size_t count; /* in the buffer */
+    size_t count, room; /* of the buffer */
     uint64_t total;
     struct td_budget budget;
     struct td_spill spill;
@@ -34,7 +34,7 @@ struct td_trace_sort {
     size_t run_count, run_room;
 };
 
-TD_CHECK tdbg_status td_trace_sort_init(struct td_trace_sort *s, struct tdbg_error *error);
+void td_trace_sort_init(struct td_trace_sort *s);
 void td_trace_sort_release(struct td_trace_sort *s);
 
 TD_CHECK tdbg_status td_trace_sort_add(struct td_trace_sort *s, const struct td_trace_span *span,

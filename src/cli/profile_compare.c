@@ -133,8 +133,8 @@ static void print_summary(const struct cli *cli, const struct side *a, const str
         printf("%zu scope%s slower, %zu faster in %s than in %s, beyond the noise of the steps.\n", c->slower,
                c->slower == 1 ? "" : "s", c->faster, b->path, a->path);
     if (c->tested && !cli->quiet)
-        printf("%sMann-Whitney test over the steps, p < 0.05 shared among %zu scopes; shift: Hodges-Lehmann. "
-               "Under 2 %% counts as none.%s\n",
+        printf("%sMann-Whitney test over the steps, corrected for %zu scopes (Benjamini-Hochberg, 5 %%).\n"
+               "shift: Hodges-Lehmann estimate. A shift under 2 %% counts as none.%s\n",
                term_style(&cli->out, STYLE_DIM), c->tested, term_style(&cli->out, STYLE_PLAIN));
 }
 

@@ -19,6 +19,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { WIDTH = 1200, MARGIN = 10, ROW = 20, TOP = 46, FOOT = 30, LEVELS = 200 };
 
@@ -48,14 +49,27 @@ struct flame {
     double whole; /* nanoseconds of the full width */
 };
 
+/* "layers.0.mlp" within "layers.0" is ".mlp" where there is no room for more. */
+static const char *short_name(const struct flame *f, uint32_t node)
+{
+    const char *name = td_profile_name_of(f->p, node);
+    uint32_t above = f->p->nodes[node].parent;
+    if (above == TD_PROFILE_ROOT)
+        return name;
+    const char *outer = td_profile_name_of(f->p, above);
+    size_t length = strlen(outer);
+    return strncmp(name, outer, length) == 0 && name[length] == '.' ? name + length : name;
+}
+
 /* As much of the text as fits, in a font of 7 pixels a character. Only ASCII is cut within. */
-static void put_label(FILE *out, const char *name, double width)
+static void put_label(FILE *out, const char *name, const char *brief, double width)
 {
     size_t room = width > 14 ? (size_t)((width - 6) / 7) : 0, length = 0;
+    name = strlen(name) <= room ? name : brief;
     while (name[length] && (uint8_t)name[length] < 0x80)
         length++;
     if (name[length] || length <= room) {
-        if (room >= 3)
+        if (room >= 3 || length <= room)
             td_markup_text(out, name);
         return;
     }
@@ -87,8 +101,10 @@ static void put_frame(const struct flame *f, uint32_t node, double begin, uint32
     fprintf(f->out, "\"/><text x=\"%.2f\" y=\"%u\" data-t=\"", MARGIN + x * (WIDTH - 2 * MARGIN) + 3,
             TOP + level * ROW + 14);
     td_markup_text(f->out, name);
+    fputs("\" data-s=\"", f->out);
+    td_markup_text(f->out, node == TD_PROFILE_ROOT ? name : short_name(f, node));
     fputs("\">", f->out);
-    put_label(f->out, name, wide);
+    put_label(f->out, name, node == TD_PROFILE_ROOT ? name : short_name(f, node), wide);
     fputs("</text></g>\n", f->out);
 }
 
@@ -138,7 +154,7 @@ void td_flame_svg(FILE *out, const struct td_profile *p, const char *title)
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\">\n"
             "<style>text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1b1b1b}"
             ".h{font:600 16px system-ui,sans-serif}.n{font:12px system-ui,sans-serif;fill:#555}"
-            ".f text{pointer-events:none}.f{cursor:pointer}.f:hover rect{stroke:#222;stroke-width:1}"
+            ".f rect{stroke:#fff;stroke-width:.6}.f text{pointer-events:none}.f{cursor:pointer}.f:hover rect{stroke:#222;stroke-width:1}"
             ".o rect{opacity:.45}</style>\n"
             "<rect id=\"ground\" width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text class=\"h\" "
             "x=\"%d\" y=\"22\">",

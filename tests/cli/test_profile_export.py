@@ -18,6 +18,7 @@ def test_perfetto_reads_back_as_the_same_profile(tdbg, tmp_path):
     tdbg.text("profile", run, "--perfetto", tmp_path / "trace.json")
     ours, theirs = tdbg.json("profile", run), tdbg.json("profile", tmp_path / "trace.json")
     assert numbers(ours) == numbers(theirs)
+    assert scopes(ours)["model/layers.1"]["flops"] == scopes(theirs)["model/layers.1"]["flops"]
     assert ours["wall_ns"] == theirs["wall_ns"] and theirs["kind"] == "trace"
     assert [step["number"] for step in theirs["steps"]["kept"]] == list(range(12))
 

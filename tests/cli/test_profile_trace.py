@@ -128,6 +128,13 @@ def test_threads_and_streams(tdbg, tmp_path):
     assert "10 us of wall time in scopes, 70 us of GPU time in 2 streams" in tdbg.text("profile", path)
 
 
+def test_events_that_lack_what_they_need(tdbg, tmp_path):
+    events = [{}, {"ph": "M", "name": "thread_name"}, {"ph": "M", "name": "thread_name", "args": 3}, {"ph": "X"}, {"ph": "X", "name": "a"},
+              {"ph": "i", "name": "[memory]", "ts": 1}, {"ph": "X", "name": "b", "ts": 1}, {"ph": "E", "ts": 2}, span("c", 5, -1)]
+    document = tdbg.json("profile", write(tmp_path / "t.json", events))
+    assert times(document) == {"b": (1, 0, 0)} and document["skipped_events"] == 4
+
+
 def test_escapes_in_names(tdbg, tmp_path):
     events = [span('say "hi"\n\u00e4\u4e2d\U0001f600', 0, 1)]
     for ascii_only in (True, False):

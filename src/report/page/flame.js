@@ -13,10 +13,11 @@
     about: g.querySelector("title").textContent.replace(/\n/g, " \u00b7 "),
   }));
 
-  function fit(name, width) {
+  function fit(name, brief, width) {
     const room = Math.floor((width - 6) / LETTER);
-    if (room < 3) return "";
-    return name.length <= room ? name : name.slice(0, room - 2) + "..";
+    const text = name.length <= room ? name : brief;
+    if (text.length <= room) return text;
+    return room < 3 ? "" : text.slice(0, room - 2) + "..";
   }
 
   function show(top) {
@@ -30,7 +31,7 @@
       f.rect.setAttribute("x", MARGIN + x * WIDTH);
       f.rect.setAttribute("width", Math.max(0, w * WIDTH));
       f.text.setAttribute("x", MARGIN + x * WIDTH + 3);
-      f.text.textContent = fit(f.text.dataset.t, w * WIDTH);
+      f.text.textContent = fit(f.text.dataset.t, f.text.dataset.s, w * WIDTH);
     }
   }
 
