@@ -116,8 +116,8 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Benjamini-Hochberg: the largest p that counts when 5 % of what is reported may be chance. Scopes within each
- * other change together, which the method allows. */
+/* Benjamini-Hochberg: the largest p that counts when 5 % of what is reported may be chance. Scopes within
+ * each other change together, which the method allows. */
 static bool chance_of(const struct td_profile_comparison *out, double *chance)
 {
     double *p = malloc((out->tested + 1) * sizeof *p);

@@ -154,7 +154,8 @@ void td_flame_svg(FILE *out, const struct td_profile *p, const char *title)
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\">\n"
             "<style>text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1b1b1b}"
             ".h{font:600 16px system-ui,sans-serif}.n{font:12px system-ui,sans-serif;fill:#555}"
-            ".f rect{stroke:#fff;stroke-width:.6}.f text{pointer-events:none}.f{cursor:pointer}.f:hover rect{stroke:#222;stroke-width:1}"
+            ".f rect{stroke:#fff;stroke-width:.6}.f text{pointer-events:none}.f{cursor:pointer}.f:hover "
+            "rect{stroke:#222;stroke-width:1}"
             ".o rect{opacity:.45}</style>\n"
             "<rect id=\"ground\" width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text class=\"h\" "
             "x=\"%d\" y=\"22\">",

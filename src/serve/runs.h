@@ -32,8 +32,9 @@ struct td_run_seen {
     uint64_t epoch, serial, control;
 };
 
-/* Appends a document of what is newer than `seen`, if anything is. False: the run cannot be read now, as while
- * it is being replaced. Never waits when `patient` is false: somebody else at work means nothing new for now. */
+/* Appends a document of what is newer than `seen`, if anything is. False: the run cannot be read now, as
+ * while it is being replaced. Never waits when `patient` is false: somebody else at work means nothing new
+ * for now. */
 bool td_run_view_news(struct td_run_view *view, struct td_run_seen *seen, bool patient,
                       struct td_buffer *out);
 

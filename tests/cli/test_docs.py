@@ -42,7 +42,8 @@ def test_links():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_every_option_is_documented(tdbg):
-    text = (ROOT / "docs" / "diff.md").read_text()
-    for option in re.findall(r"--[a-z-]+", tdbg.text("diff", "--help").split("Options:")[1].split("\n\n")[0]):
+@pytest.mark.parametrize("command", ["diff", "profile"])
+def test_every_option_is_documented(tdbg, command):
+    text = (ROOT / "docs" / f"{command}.md").read_text()
+    for option in re.findall(r"--[a-z-]+", tdbg.text(command, "--help").split("Options:")[1].split("\n\n")[0]):
         assert option in ("--quiet", "--verbose", "--help") or option in text, option
