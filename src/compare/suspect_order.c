@@ -28,13 +28,14 @@ static struct axis_view view_axis(const struct td_evidence *e, int axis)
     return v;
 }
 
-/* |b[k] - a[map[k]]|^2 summed over the axis; map[k] < 0 leaves slab k out (`left_out` counts its elements).
- */
-static double rest_of_map(const struct td_evidence *e, const struct axis_view *v, const int64_t *map)
+/* |b[k] - a[map[k]]|^2 summed over the axis; map[k] < 0 leaves slab k out. Beyond `most` the rest of it does
+ * not matter. */
+static double rest_of_map(const struct td_evidence *e, const struct axis_view *v, const int64_t *map,
+                          double most)
 {
     double rest = 0;
     for (int64_t o = 0; o < v->outer; o++)
-        for (int64_t k = 0; k < v->size; k++) {
+        for (int64_t k = 0; k < v->size && rest <= most; k++) {
             if (map[k] < 0)
                 continue;
             const double *b = e->b + (o * v->size + k) * v->inner,
@@ -61,6 +62,33 @@ static void take_prints(const double *x, const struct axis_view *v, double *prin
         }
 }
 
+/* The distance of two prints; beyond `most` only that it is larger. */
+static double distance_of(const double *a, const double *b, double most)
+{
+    double distance = 0;
+    for (int p = 0; p < PROBES && distance <= most; p++)
+        distance += (b[p] - a[p]) * (b[p] - a[p]);
+    return distance;
+}
+
+/* The nearest print of A that is not used, the first of several. The one at the same place is tried first: it
+ * mostly is, and then all others are told apart by a few values. */
+static size_t find_nearest(const double *pa, const double *pb, size_t n, size_t k, const bool *used)
+{
+    size_t nearest = k;
+    double best = used[k] ? INFINITY : distance_of(pa + k * PROBES, pb + k * PROBES, INFINITY);
+    for (size_t j = 0; j < n; j++) {
+        if (used[j] || j == k)
+            continue;
+        double distance = distance_of(pa + j * PROBES, pb + k * PROBES, best);
+        if (distance < best || (distance == best && j < nearest) || (used[nearest] && distance <= best)) {
+            best = distance;
+            nearest = j;
+        }
+    }
+    return nearest;
+}
+
 /* map[k]: the slab of A nearest to B's slab k among those not taken yet (repeated heads are equal). */
 static bool match_slabs(const struct td_evidence *e, const struct axis_view *v, int64_t *map)
 {
@@ -74,19 +102,9 @@ static bool match_slabs(const struct td_evidence *e, const struct axis_view *v, 
         take_prints(e->a, v, pa);
         take_prints(e->b, v, pb);
         for (size_t k = 0; k < n; k++) {
-            double best = INFINITY;
-            for (size_t j = 0; j < n; j++) {
-                double distance = 0;
-                for (int p = 0; p < PROBES && distance < best && !used[j]; p++) {
-                    double d = pb[k * PROBES + (size_t)p] - pa[j * PROBES + (size_t)p];
-                    distance += d * d;
-                }
-                if (!used[j] && distance < best) {
-                    best = distance;
-                    map[k] = (int64_t)j;
-                }
-            }
-            used[map[k]] = true;
+            size_t nearest = find_nearest(pa, pb, n, k, used);
+            map[k] = (int64_t)nearest;
+            used[nearest] = true;
         }
     }
     free(prints);
@@ -151,7 +169,7 @@ static void suspect_permuted(struct td_evidence *e, struct td_diagnosis *d, int 
                     !(axis != e->token_axis && whole_heads(e, map, v.size));
         char text[128];
         print_map(map, v.size, text, sizeof text);
-        double rest = rest_of_map(e, &v, map);
+        double rest = rest_of_map(e, &v, map, INFINITY);
         td_enter(e, d, roll ? TD_IS_SHIFT : TD_IS_PERMUTATION, rest, 1,
                  "%.1f %% explained by axis %d (%ss) %s", 100 * td_explained(e, rest), axis,
                  td_axis_word(e, axis), text);
@@ -170,7 +188,7 @@ static void suspect_shift(struct td_evidence *e, struct td_diagnosis *d, int axi
         double kept = (double)(v.size - llabs(shift)) / (double)v.size;
         for (int64_t k = 0; k < v.size; k++)
             map[k] = k - shift >= 0 && k - shift < v.size ? k - shift : -1;
-        double rest = rest_of_map(e, &v, map) / kept;
+        double rest = rest_of_map(e, &v, map, 0.25 * e->power_d * kept) / kept;
         if (rest < 0.25 * e->power_d)
             td_enter(e, d, TD_IS_SHIFT, rest, 1, "%.1f %% explained by axis %d (%ss) shifted by %lld",
                      100 * td_explained(e, rest), axis, td_axis_word(e, axis), (long long)shift);

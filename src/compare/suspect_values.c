@@ -60,26 +60,23 @@ static void suspect_scale(struct td_evidence *e, struct td_diagnosis *d)
 
 /* --- shared factors and offsets ------------------------------------------------------------------------- */
 
-/* A way of sharing: element i belongs to class (i / stride) % size, or, when averaging the axis away, to the
- * class of all elements that differ from it in that axis only. */
+/* A way of sharing. Of element (outer, k, inner), k along the axis, the class is k, or, when averaging the
+ * axis away, (outer, inner): all elements that differ from it in that axis only. */
 struct sharing {
     int axis;
     bool along; /* one number per index of the axis; else one per position across it */
-    int64_t stride, size, classes;
+    int64_t outer, size, stride, classes; /* elements: outer * size * stride */
 };
 
 static struct sharing share(const struct td_evidence *e, int axis, bool along)
 {
-    struct sharing s = {.axis = axis, .along = along, .stride = 1, .size = e->shape.size[axis]};
+    struct sharing s = {.axis = axis, .along = along, .outer = 1, .size = e->shape.size[axis], .stride = 1};
+    for (int i = 0; i < axis; i++)
+        s.outer *= e->shape.size[i];
     for (int i = axis + 1; i < e->shape.ndim; i++)
         s.stride *= e->shape.size[i];
     s.classes = along ? s.size : e->count / (s.size ? s.size : 1);
     return s;
-}
-
-static int64_t class_of(const struct sharing *s, int64_t i)
-{
-    return s->along ? i / s->stride % s->size : i / (s->stride * s->size) * s->stride + i % s->stride;
 }
 
 static void describe_sharing(const struct td_evidence *e, const struct sharing *s, char *out, size_t size)
@@ -96,13 +93,16 @@ static void suspect_shared(struct td_evidence *e, struct td_diagnosis *d, const 
     if (!sums)
         return;
     double *aa = sums, *ab = sums + s->classes, *dd = sums + 2 * s->classes, *n = sums + 3 * s->classes;
-    for (int64_t i = 0; i < e->count; i++) {
-        int64_t k = class_of(s, i);
-        aa[k] += e->a[i] * e->a[i];
-        ab[k] += e->a[i] * e->b[i];
-        dd[k] += e->b[i] - e->a[i];
-        n[k] += 1;
-    }
+    const double *a = e->a, *b = e->b;
+    for (int64_t outer = 0; outer < s->outer; outer++)
+        for (int64_t at = 0; at < s->size; at++, a += s->stride, b += s->stride)
+            for (int64_t i = 0; i < s->stride; i++) {
+                int64_t k = s->along ? at : outer * s->stride + i;
+                aa[k] += a[i] * a[i];
+                ab[k] += a[i] * b[i];
+                dd[k] += b[i] - a[i];
+                n[k] += 1;
+            }
     double rest_bias = e->power_d, rest_scale = e->power_b, low = INFINITY, high = -INFINITY;
     for (int64_t k = 0; k < s->classes; k++) {
         rest_bias -= n[k] > 0 ? dd[k] * dd[k] / n[k] : 0;
