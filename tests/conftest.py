@@ -12,7 +12,7 @@ import os
 import subprocess
 
 import pytest
-from built import BINARY, PATIENCE, ROOT
+from built import BINARY, LEAKS, PATIENCE, ROOT
 
 # Exit statuses that mean a crash or a sanitizer's finding; 2 is tdbg's own "trouble".
 SANITIZER_EXIT = 99
@@ -34,6 +34,7 @@ class Tdbg:
             "ASAN_OPTIONS": f"{options}:allocator_may_return_null=1:{os.environ.get('ASAN_OPTIONS', '')}",
             "UBSAN_OPTIONS": options,
             "TSAN_OPTIONS": options,
+            **LEAKS,
             **(env or {}),
         }
         done = subprocess.run(

@@ -15,7 +15,7 @@ import termios
 import time
 from fcntl import ioctl
 
-from built import PATIENCE
+from built import LEAKS, PATIENCE
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\x1b[=>]|\r|\x08")
 
@@ -24,7 +24,7 @@ class Terminal:
     def __init__(self, command, env=None, cwd=None, columns=120):
         master, slave = pty.openpty()
         ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        environment = {**os.environ, "TERM": "vt100", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", **(env or {})}
+        environment = {**os.environ, "TERM": "vt100", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", **LEAKS, **(env or {})}
         environment.pop("COLUMNS", None)
         self.process = subprocess.Popen(list(map(str, command)), stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=cwd,
                                         start_new_session=True, preexec_fn=lambda: ioctl(0, termios.TIOCSCTTY, 0))

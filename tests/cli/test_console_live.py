@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from built import BINARY, PATIENCE, ROOT
 
@@ -28,7 +29,7 @@ class Model:
             environment["TDBG_WAIT"] = "1"
         self.process = subprocess.Popen([sys.executable, str(MODEL), str(folder), str(steps), bug], env=environment,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        until(lambda: (self.folder / "control").exists() or self.process.poll() is not None)
+        until(lambda: list(self.folder.glob("**/control")) or self.process.poll() is not None)
         if wait:   # until it does
             client = self.client()
             until(lambda: client.ask("state")["state"] == "stopped")
@@ -174,26 +175,33 @@ def test_interrupt_while_the_model_runs(tdbg, tmp_path, plain):
 
 def test_values_of_memory_and_of_files(tdbg, tmp_path):
     """The stopped tensor comes from memory, an earlier one from the run's files, both bit for bit."""
-    with Model(tmp_path / "run") as model:
-        until(lambda: (tmp_path / "run" / "run.db").exists())
-        out = script(tdbg, tmp_path / "run", f"""break layers.2.output
-continue
-slice . -o {tmp_path}/now.npy
-continue
+    run = tmp_path / "run"
+    with Model(run) as model:
+        client = model.client()
+        client.ask("attach")
+        client.ask("break", pattern="layers.2.output")
+        for _ in range(2):
+            client.ask("continue")
+            assert client.event("stop")["name"] == "layers.2.output"
+        until(lambda: "layers.0.output" in tdbg.run("ls", run).stdout)   # step 0 is on its way to the disk
+        out = script(tdbg, run, f"""slice . -o {tmp_path}/now.npy
 slice .[1:3, ::2] -o {tmp_path}/part.npy
 slice layers.0.output -o {tmp_path}/before.npy
 hist . -b 4
 plot .
 """)
+        client.ask("detach", clear="yes")
         model.output()
-    import numpy as np
-    values = [np.array(tdbg.json("show", tmp_path / "run" / f"step-0000000{i}.safetensors:layers.2.output")["values"], "float32")
-              for i in range(2)]
-    assert np.array_equal(np.load(tmp_path / "now.npy"), values[0])
-    before = tdbg.json("show", tmp_path / "run" / "step-00000000.safetensors:layers.0.output")["values"]
-    assert np.array_equal(np.load(tmp_path / "before.npy"), np.array(before, "float32"))
+    now = recorded(tdbg, run, 1, "layers.2.output")
+    assert np.array_equal(np.load(tmp_path / "now.npy"), now)
+    assert np.array_equal(np.load(tmp_path / "part.npy"), now[1:3, ::2])
+    assert np.array_equal(np.load(tmp_path / "before.npy"), recorded(tdbg, run, 0, "layers.0.output"))
     assert "the run did not stop there: as recorded in the last finished step" in out
-    assert np.array_equal(np.load(tmp_path / "part.npy"), values[1][1:3, ::2])
+
+
+def recorded(tdbg, run, step, name):
+    """Values that the run has on disk."""
+    return np.array(tdbg.json("show", run / f"step-{step:08}.safetensors:{name}")["values"], "float32")
 
 
 def test_diverges_from(tdbg, tmp_path):
@@ -253,6 +261,14 @@ def test_capture(tdbg, tmp_path):
         model.output()
     names = [t["name"] for t in tdbg.json("ls", tmp_path / "run")["tensors"]] if list((tmp_path / "run").glob("step*")) else []
     assert not [name for name in names if name.endswith("layers.2.output")]
+
+
+def test_ranks(tdbg, tmp_path):
+    """Of a run of several ranks the first is attached to."""
+    with Model(tmp_path / "run", wait=False, pause=0.3, env={"RANK": "0", "WORLD_SIZE": "2"}) as model:
+        until(lambda: (tmp_path / "run" / "rank-0" / "control").exists())
+        assert f"attached to {tmp_path}/run/rank-0" in script(tdbg, tmp_path / "run", "step\nwhere\n")
+        model.output()
 
 
 # --- the socket ------------------------------------------------------------------------------------------------
