@@ -217,6 +217,8 @@ static void set_up(struct console_editor *e)
     el_set(e->el, EL_BIND, "^I", "tdbg-complete", NULL);
     el_set(e->el, EL_ADDFN, "tdbg-interrupt", "gives up the line", on_interrupt);
     el_set(e->el, EL_BIND, "^C", "tdbg-interrupt", NULL);
+    /* A Ctrl-D that came before the terminal was made ready arrives as a NUL. */
+    el_set(e->el, EL_BIND, "^@", "ed-end-of-file", NULL);
     el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_set(e->el, EL_SETTY, "-d", "-isig", NULL);
     el_source(e->el, NULL);

@@ -133,7 +133,7 @@ static void speak(struct client *client)
         ssize_t count = td_socket_send(client->fd, out->data + client->sent, end - client->sent,
                                        carries ? client->file : -1);
         if (count < 0) {
-            client->doomed = errno != EAGAIN && errno != EINTR;
+            client->doomed = client->doomed || (errno != EAGAIN && errno != EINTR);
             return;
         }
         if (carries) {
