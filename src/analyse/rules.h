@@ -58,7 +58,7 @@ struct td_finding {
     bool scalar;
     bool under_way;  /* the step is not over (or never was): its number is not known */
     int64_t step;    /* where it was broken first, as the program counts */
-    int64_t ordinal; /* of that step in the run; -1 for a scalar */
+    int64_t ordinal; /* of that step in the run; -1 for a scalar, and where there are no steps */
     int64_t time_ns;
     double number, threshold;
     double worst;   /* the number furthest beyond the threshold */

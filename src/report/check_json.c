@@ -14,7 +14,7 @@ void td_finding_json(struct td_json *j, const struct td_finding *f)
     else
         td_json_int(j, f->step);
     td_json_key(j, "ordinal");
-    if (f->scalar)
+    if (f->ordinal < 0)
         td_json_null(j);
     else
         td_json_int(j, f->ordinal);

@@ -4,6 +4,7 @@ import subprocess
 
 import numpy as np
 import pytest
+import torch
 from built import BINARY, ROOT
 from runfiles import SKETCH, Run
 
@@ -249,10 +250,75 @@ def test_ranks_are_checked_each(tdbg, tmp_path):
 
 
 def test_what_is_no_run(tdbg, tmp_path):
-    assert tdbg.fails("check", tmp_path) == f"tdbg: {tmp_path}: no recorded run: there is no run.db in it"
+    assert tdbg.fails("check", tmp_path / "nowhere") == f"tdbg: {tmp_path}/nowhere: cannot open: No such file or directory"
     (tmp_path / "run.db").write_bytes(b"not a database at all, but long enough to look" * 100)
     assert tdbg.fails("check", tmp_path).startswith(f"tdbg: {tmp_path}: ")
     assert tdbg.fails("check").startswith("tdbg: check: no PATH given")
+
+
+# --- stored tensors -----------------------------------------------------------------------------------------
+
+
+def test_stored_tensors_go_through_the_rules(tdbg, tmp_path):
+    np.savez(tmp_path / "a.npz", good=normal(8, 64), relu=np.maximum(normal(8, 64) - 3, 0), bad=np.float32([1, np.nan, np.inf]),
+             tanh=np.tanh(normal(64, 64, scale=20)), half=np.full(32, 60000, "float16"), weight=normal(64, 64, scale=50))
+    found, = tdbg.json("check", tmp_path / "a.npz", status=1)["inputs"]
+    assert [(f["rule"], f["name"]) for f in found["findings"]] == \
+        [("dead-relu", "relu"), ("nan", "bad"), ("inf", "bad"), ("saturated-activation", "tanh"), ("near-overflow", "half")]
+    assert found["tensors"] == 6 and found["first"]["step"] is None and found["first"]["ordinal"] is None and "fits" not in found
+    text = tdbg.text("check", tmp_path / "a.npz", status=1).splitlines()
+    assert text[0] == f"{tmp_path}/a.npz: 6 tensors: 5 findings"
+    assert text[1].startswith("first: relu: an activation that is nearly all zeros (share of zeros ")
+    assert text[2].split() == ["rule", "name", "number", "threshold"]
+    only, = tdbg.json("check", f"{tmp_path}/a.npz:good")["inputs"]
+    assert only["tensors"] == 1 and only["findings"] == []
+
+
+def held(dtype):
+    """The values of a narrow type, from 0 up, and its least normal one."""
+    bits, mantissa, bias, top = {"float8_e4m3fn": (7, 3, 7, 126), "float8_e5m2": (7, 2, 15, 123)}[dtype]
+    codes = np.arange(top + 1)
+    exponent, fraction = codes >> mantissa, codes & ((1 << mantissa) - 1)
+    normal_values = (1 + fraction / (1 << mantissa)) * 2.0 ** (exponent - bias)
+    return np.where(exponent == 0, fraction / (1 << mantissa) * 2.0 ** (1 - bias), normal_values), 2.0 ** (1 - bias)
+
+
+def expected(values, dtype):
+    """beyond, lost, subnormal, by converting."""
+    x = np.abs(values[np.isfinite(values)].astype("float64"))
+    if dtype == "float16":
+        with np.errstate(over="ignore"):
+            y = x.astype("float16").astype("float64")
+        least = 2.0**-14
+    elif dtype == "bfloat16":
+        y, least = torch.tensor(x).bfloat16().double().numpy(), 2.0**-126
+    else:
+        grid, least = held(dtype)
+        after = grid[-1] + (grid[-1] - grid[-2])  # what would come next, were there one more
+        edges = np.append((grid[1:] + grid[:-1]) / 2, (grid[-1] + after) / 2)
+        at = np.searchsorted(edges, x)
+        tie = (at < len(edges)) & (x == edges[np.minimum(at, len(edges) - 1)]) & (at % 2 == 1)
+        y = np.append(grid, np.inf)[np.minimum(at + tie, len(grid))]
+    return int(np.isinf(y).sum()), int(((y == 0) & (x > 0)).sum()), int(((x > 0) & (x < least) & (y > 0)).sum())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_what_another_type_would_lose(tdbg, tmp_path, dtype):
+    edges = [0, 2.0**-25, 2.0**-24, 2.0**-14, 65504, 65519.996, 65520, 448, 464, 464.00003, 57344, 61440, 61439.996, 2.0**-10,
+             2.0**-17, 2.0**-134, 2.0**-133, 3.3895e38, 3.39618e38, 3.4e38, np.nan, np.inf, 2.0**-6, 2.0**-126]
+    values = np.concatenate([np.float32(edges), -np.float32(edges), (rng.standard_normal(5000) * 10.0 ** rng.uniform(-45, 38, 5000)).astype("float32")])
+    np.save(tmp_path / "x.npy", values)
+    fit, = tdbg.json("check", tmp_path / "x.npy", "--as", dtype, "--disable", "nan", "--disable", "inf", status=1)["inputs"][0]["fits"]
+    assert fit["count"] == values.size
+    assert (fit["beyond"], fit["lost"], fit["subnormal"]) == expected(values, dtype)
+
+
+def test_a_tensor_that_fits(tdbg, tmp_path):
+    np.save(tmp_path / "x.npy", normal(4, 4))
+    assert "as float16:\nname   dtype    count  beyond  lost  subnormal\nx.npy  float32     16       0     0          0\n" in \
+        tdbg.text("check", tmp_path / "x.npy", "--as", "float16")
+    assert tdbg.fails("check", tmp_path / "x.npy", "--as", "int8") == \
+        "tdbg: check: --as takes float32, float16, bfloat16, float8_e4m3fn or float8_e5m2, not 'int8' (see 'tdbg check --help')"
 
 
 @pytest.mark.slow
