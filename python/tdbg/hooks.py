@@ -82,7 +82,7 @@ class Tap:
     def begin(self, frame):
         """Opens the scope of a call, which is over when `frame` is gone."""
         recording = self.recording
-        mine = recording.mine
+        mine = recording.threads.mine
         if mine.open:
             close_abandoned(recording.run, mine.open, frame)
         if not mine.open:
@@ -122,7 +122,7 @@ class EnterRoot(Hook):
         tokens = next((v.numel() for _, v in leaves([args, kwargs], "") if not v.dtype.is_floating_point), 0)
         if tokens:
             cost(recording.run, 0.0, 0.0, tokens)
-        if recording.mine.replays:
+        if recording.threads.mine.replays:
             return
         recording.write_parameters()
         if recording.inputs:
@@ -143,7 +143,7 @@ class Leave(Hook):
             return
         tap = self.tap
         recording = tap.recording
-        mine = recording.mine
+        mine = recording.threads.mine
         replayed = mine.replays
         call = next(tap.replays if replayed else tap.calls)
         if type(output) is Tensor:
@@ -158,12 +158,13 @@ class Leave(Hook):
 
 def leave(run, opened, tap):
     """Ends the scope of `tap`, and any within it that a caught exception left open."""
-    if not any(entry[0] is tap for entry in opened):
-        return  # the recording began inside this call
-    while True:
+    if opened and opened[-1][0] is tap:
+        opened.pop()
         scope_end(run)
-        if opened.pop()[0] is tap:
-            return
+    elif any(entry[0] is tap for entry in opened):  # else the recording began inside this call
+        opened.pop()
+        scope_end(run)
+        leave(run, opened, tap)
 
 
 def close_abandoned(run, opened, frame):

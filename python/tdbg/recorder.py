@@ -54,8 +54,9 @@ def record(model=None, path=None, tensors="*", every=1, grads=True, stats_only=F
     return Recording(model, path, tensors, every, grads, stats_only, **options)
 
 
-class Thread(threading.local):
+class Thread:
     """What a thread hands tensors over with, made once, and the scopes it has open."""
+    __slots__ = ("shape", "strides", "tensor", "address", "strides_address", "open", "replays")
 
     def __init__(self):
         self.shape, self.strides = INT64S(), INT64S()
@@ -64,6 +65,13 @@ class Thread(threading.local):
         self.strides_address = ctypes.addressof(self.strides)
         self.open = []
         self.replays = False
+
+
+class Threads(threading.local):
+    """`mine` is that of the thread that asks."""
+
+    def __init__(self):
+        self.mine = Thread()
 
 
 class Recording:
@@ -78,7 +86,7 @@ class Recording:
         self.path = path
         self.grads = grads
         self.inputs = inputs
-        self.mine = Thread()
+        self.threads = Threads()
         self.number = 0
         self._patterns = [tensors] if isinstance(tensors, str) else list(tensors)
         self._every = every
@@ -165,7 +173,7 @@ class Recording:
         rank = len(shape)
         if rank > MAX_DIMS:
             return
-        mine = self.mine
+        mine = self.threads.mine
         tensor = mine.tensor
         mine.shape[:rank] = shape
         if value.is_contiguous():

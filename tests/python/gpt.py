@@ -1,9 +1,11 @@
 """The model of examples/gpt.py in a small size, and one with a bug."""
 import importlib.util
+import pathlib
 import sys
 
 import torch
-from built import ROOT
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 spec = importlib.util.spec_from_file_location("example_gpt", ROOT / "examples" / "gpt.py")
 example = importlib.util.module_from_spec(spec)
