@@ -259,6 +259,8 @@ static tdbg_status find(struct console *c, const char *text, bool one, struct op
     tdbg_status status;
     if (console_live_means(c, text, &slice))
         return find_stopped(c, slice, out, error);
+    if (c->live && text[0] == '.' && (!text[1] || text[1] == '['))
+        return td_fail(error, TDBG_MISUSE, "the run is not stopped ('step' stops it)");
     if (find_letter(c, text, one, out, &status, error))
         return status;
     status = find_name(c, text, out, error);

@@ -263,6 +263,25 @@ def test_capture(tdbg, tmp_path):
     assert not [name for name in names if name.endswith("layers.2.output")]
 
 
+def test_not_stopped(tdbg, tmp_path):
+    with Model(tmp_path / "run", wait=False, pause=0.3) as model:
+        (tmp_path / "script").write_text("inspect .[0]\n")
+        done = tdbg.run("console", tmp_path / "run", "--file", tmp_path / "script")
+        assert (done.returncode, done.stderr) == (2, "tdbg: .[0]: the run is not stopped ('step' stops it)\n")
+        model.output()
+
+
+def test_a_dead_model(tdbg, tmp_path):
+    """A run whose process was killed is looked at as files, whatever it left behind."""
+    with Model(tmp_path / "run", wait=False, pause=0.2) as model:
+        until(lambda: list((tmp_path / "run").glob("step-*1.safetensors")))
+        model.process.kill()
+        model.process.wait()
+    assert (tmp_path / "run" / "control").exists()
+    out = script(tdbg, tmp_path / "run", "stats step-0/layers.1.output\n")
+    assert out.startswith(f"a  {tmp_path}/run  ") and "layers.1.output" in out
+
+
 def test_ranks(tdbg, tmp_path):
     """Of a run of several ranks the first is attached to."""
     with Model(tmp_path / "run", wait=False, pause=0.3, env={"RANK": "0", "WORLD_SIZE": "2"}) as model:
