@@ -124,8 +124,9 @@ static bool add_field(struct td_request *r, const char *name, const char *file_n
         td_utf8_clean(file_copy);
     struct td_upload **file = &in->files[in->field_count];
     *file = NULL;
+    bool hashed = r->route->body == TD_BODY_FILE; /* whose answer tells the hash */
     if (file_name &&
-        td_upload_begin(file, r->exchange.server->options.uploads, file_name, &error) != TDBG_OK) {
+        td_upload_begin(file, r->exchange.server->options.uploads, file_name, hashed, &error) != TDBG_OK) {
         answer_upload_failure(r, &error);
         return false;
     }

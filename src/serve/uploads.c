@@ -48,8 +48,9 @@ struct td_upload {
     struct td_uploads *uploads;
     char id[TD_UPLOAD_ID_LENGTH + 1];
     char name[MAX_NAME + 1], part[MAX_NAME + sizeof ".part"];
-    int folder, file;               /* -1: not there */
-    uint64_t bytes, begun;          /* begun: what the disk was told to write */
+    int folder, file;      /* -1: not there */
+    uint64_t bytes, begun; /* begun: what the disk was told to write */
+    bool hashed;
     bool read;                      /* counts among those that are read while they come */
     struct td_hashing *hashing;     /* NULL: it is not */
     struct td_unpacking *unpacking; /* the same */
@@ -269,7 +270,7 @@ static void begin_reading(struct td_upload *upload)
     pthread_mutex_unlock(&u->lock);
     if (!upload->read)
         return;
-    upload->hashing = td_hashing_start(upload->file, upload->bytes);
+    upload->hashing = upload->hashed ? td_hashing_start(upload->file, upload->bytes) : NULL;
     upload->unpacking =
         td_unpacking_start(upload->folder, upload->file, u->most_each, u->most_all / UNPACKED_SHARE);
 }
@@ -307,10 +308,12 @@ static void end_unpacking(struct td_upload *upload, bool whole)
         remove_unpacked(u->folder, upload->id);
 }
 
-/* Of an upload that is whole. */
+/* Of an upload that is whole; stays "" when nobody wants to know. */
 static tdbg_status take_hash(struct td_upload *upload, char sha256[TD_SHA256_LENGTH + 1],
                              struct tdbg_error *error)
 {
+    if (!upload->hashed)
+        return TDBG_OK;
     return upload->hashing ? td_hashing_finish(&upload->hashing, sha256, error)
                            : td_hash_file(upload->file, upload->bytes, sha256, error);
 }
@@ -355,13 +358,14 @@ static tdbg_status fail_space(struct tdbg_error *error, const char *what)
     return td_fail_errno(error, what);
 }
 
-tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, const char *name,
+tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, const char *name, bool hashed,
                             struct tdbg_error *error)
 {
     struct td_upload *upload = calloc(1, sizeof *upload);
     if (!upload)
         return td_fail_nomem(error);
     upload->uploads = uploads;
+    upload->hashed = hashed;
     upload->folder = upload->file = -1;
     clean_name(upload->name, name);
     snprintf(upload->part, sizeof upload->part, "%s.part", upload->name);

@@ -29,8 +29,9 @@ void td_uploads_close(struct td_uploads **uploads);
 /* Where they are: what a job may be told (prepared, job.h). */
 const char *td_uploads_folder(const struct td_uploads *uploads);
 
+/* `hashed`: somebody wants to know its SHA-256. */
 TD_CHECK tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, const char *name,
-                                     struct tdbg_error *error);
+                                     bool hashed, struct tdbg_error *error);
 
 /* LIMIT: the file is larger than one may be. IO: there is no room left, on the disk or in the budget. */
 TD_CHECK tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t size,
@@ -40,7 +41,7 @@ enum { TD_UPLOAD_ID_LENGTH = 16 }; /* hexadecimal digits */
 
 /* What a finished upload is; freed as a whole. */
 struct td_uploaded {
-    char id[TD_UPLOAD_ID_LENGTH + 1], sha256[TD_SHA256_LENGTH + 1];
+    char id[TD_UPLOAD_ID_LENGTH + 1], sha256[TD_SHA256_LENGTH + 1]; /* "": it was not hashed */
     uint64_t bytes;
     char *name, *path;
 };

@@ -19,7 +19,7 @@ void td_store_close(struct td_store **store);
 
 /* Borrowed by a visitor for the time of the call. A visitor must not ask the store: it is locked. */
 struct td_upload_row {
-    const char *id, *name, *sha256;
+    const char *id, *name, *sha256; /* sha256 "": it was not hashed */
     uint64_t bytes;
     int64_t created; /* seconds since 1970 */
 };
