@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FRAMES = 64, NAMED_FRAMES = 3, FRAME_TEXT = 400, LABEL_TEXT = MOST_FRAMES * FRAME_TEXT };
+enum {
+    MOST_FRAMES = 64,
+    LARGEST_FRAME = 32,
+    NAMED_FRAMES = 3,
+    FRAME_TEXT = 400,
+    LABEL_TEXT = MOST_FRAMES * FRAME_TEXT
+};
 
 /* --- Numbers by key --------------------------------------------------------------------------------------
  */
@@ -209,7 +215,7 @@ tdbg_status td_frames_owner(struct td_frames *f, const struct td_pickle_value *l
     size_t count = 0;
     bool is_list = list && (list->kind == TD_PICKLE_LIST || list->kind == TD_PICKLE_TUPLE);
     for (size_t i = 0; is_list && i < list->count && count < MOST_FRAMES; i++) {
-        if (list->items[i]->kind != TD_PICKLE_DICT)
+        if (list->items[i]->kind != TD_PICKLE_DICT || list->items[i]->count > LARGEST_FRAME)
             continue;
         if (!(numbers[count++] = frame_number(f, list->items[i])))
             return td_fail_nomem(error);

@@ -126,5 +126,6 @@ void td_memory_book_release(struct td_memory_book *book)
     for (size_t i = 0; i < book->count; i++)
         td_memory_story_release(&book->stories[i]);
     free(book->stories);
+    td_arena_release(&book->texts);
     *book = (struct td_memory_book){0};
 }

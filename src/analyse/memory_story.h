@@ -27,8 +27,9 @@ struct td_memory_story {
 struct td_memory_book {
     struct td_memory_story *stories;
     size_t count;
-    uint64_t others; /* processes too many to be kept, or that found no place */
-    int status;      /* as waitpid tells it, of a program that was started */
+    uint64_t others;       /* processes too many to be kept, or that found no place */
+    int status;            /* as waitpid tells it, of a program that was started */
+    struct td_arena texts; /* that several stories share; without a limit until it is needed */
 };
 
 /* Which snapshots to compare; both or none. */
@@ -66,11 +67,10 @@ TD_CHECK tdbg_status td_memory_read_snapshot(struct td_memory_book *book, const 
                                              const struct td_memory_wish *wish, struct td_job *job,
                                              struct tdbg_error *error);
 
-/* The same, of a pickle that is parsed already. */
-struct td_pickle_value;
-TD_CHECK tdbg_status td_memory_read_graph(struct td_memory_book *book, const struct td_pickle_value *root,
-                                          const struct td_memory_wish *wish, struct td_job *job,
-                                          struct tdbg_error *error);
+/* The same, of bytes in memory. */
+TD_CHECK tdbg_status td_memory_read_pickle(struct td_memory_book *book, const void *data, size_t size,
+                                           const struct td_memory_wish *wish, struct td_job *job,
+                                           struct tdbg_error *error);
 
 /* Either of the two that are read from disk, whatever `path` is. */
 TD_CHECK tdbg_status td_memory_read(struct td_memory_book *book, const char *path,

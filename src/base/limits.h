@@ -89,8 +89,9 @@
  * 10^5 distinct stacks. */
 #define TD_MAX_MEMORY_OWNERS (1 << 20)
 
-/* The values of a memory snapshot of PyTorch, in bytes for each byte of the file, and in all. An honest event
- * is a dict of some eight entries that takes 60 bytes or more in the file. */
+/* The values of a memory snapshot of PyTorch, in bytes for each byte of the file, and in all. Events of its
+ * history are not among them; blocks and frames are dicts of a few entries that take 60 bytes or more in the
+ * file. */
 #define TD_MAX_SNAPSHOT_RATIO UINT64_C(16)
 #define TD_MAX_SNAPSHOT_GRAPH (UINT64_C(16) << 30)
 

@@ -118,7 +118,9 @@ char *td_machine_text(struct td_machine *m, size_t size)
 
 tdbg_status td_machine_new(struct td_machine *m, enum td_pickle_kind kind, struct td_pickle_value **out)
 {
-    struct td_pickle_value *value = take_memory(m, 1, sizeof *value);
+    struct td_pickle_value *value = td_machine_reuse(m);
+    if (!value)
+        value = take_memory(m, 1, sizeof *value);
     if (!value)
         return TDBG_LIMIT;
     value->kind = kind;
@@ -169,10 +171,13 @@ tdbg_status td_machine_extend(struct td_machine *m, struct td_pickle_value *cont
     if (total > (container->tight ? old : room_for(old))) {
         /* Most containers are filled at once: the first array is no larger than it must be. */
         size_t room = old ? room_for(total) : total;
-        struct td_pickle_value **items = take_memory(m, room, sizeof(struct td_pickle_value *));
+        struct td_pickle_value **items = td_machine_reuse_array(m, room);
+        if (!items)
+            items = take_memory(m, room, sizeof(struct td_pickle_value *));
         if (!items)
             return TDBG_LIMIT;
         container->tight = old == 0;
+        container->shared = 0;
         if (old)
             memcpy(items, container->items, old * sizeof(struct td_pickle_value *));
         container->items = items;
@@ -354,8 +359,11 @@ tdbg_status td_pickle_parse(const void *data, size_t size, const struct td_pickl
         .stack.limit = stack,
         .memo.limit = memo,
         .persids.limit = memo,
+        .taker = limits ? limits->taker : NULL,
     };
     tdbg_status status = make_singletons(&m);
+    if (status == TDBG_OK && m.taker && !(m.shared = calloc(TD_SHARED_ARRAYS, sizeof *m.shared)))
+        status = td_fail_nomem(error);
     if (status == TDBG_OK)
         status = run(&m);
     if (status == TDBG_OK)
@@ -364,6 +372,7 @@ tdbg_status td_pickle_parse(const void *data, size_t size, const struct td_pickl
     free(m.memo.values);
     free(m.persids.values);
     free(m.marks);
+    free(m.shared);
     if (m.c_locale)
         freelocale(m.c_locale);
     return status;

@@ -17,6 +17,14 @@ struct value_list {
     size_t count, capacity, limit;
 };
 
+/* An array that several lists may share. */
+struct td_shared_array {
+    struct td_pickle_value **items;
+    size_t count;
+};
+
+enum { TD_REUSED_ROOM = 64, TD_SHARED_ARRAYS = 1 << 14 };
+
 struct td_machine {
     struct td_cursor in;
     size_t at; /* where the current opcode stands */
@@ -31,6 +39,13 @@ struct td_machine {
     bool stopped;
     struct td_pickle_value *none, *yes, *no, *empty_tuple; /* made once, shared */
     locale_t c_locale;                                     /* for strtod, made when first needed */
+
+    /* For a taker (take.c); free values are linked by their id, free arrays of a room by their first entry.
+     */
+    const struct td_pickle_taker *taker;
+    struct td_pickle_value *free_values;
+    struct td_pickle_value **free_arrays[TD_REUSED_ROOM + 1];
+    struct td_shared_array *shared; /* TD_SHARED_ARRAYS of them, by hash; NULL without a taker */
 };
 
 /* Fails at the current opcode. */
@@ -62,6 +77,14 @@ TD_CHECK tdbg_status td_machine_push_items(struct td_machine *m, enum td_pickle_
 /* Appends to a list, set, dict or tuple under construction; its array doubles in the arena. */
 TD_CHECK tdbg_status td_machine_extend(struct td_machine *m, struct td_pickle_value *container,
                                        struct td_pickle_value *const *values, size_t count);
+
+/* Offers dicts to the taker before they are appended; how many of the values are left. */
+size_t td_machine_take(struct td_machine *m, const struct td_pickle_value *list,
+                       struct td_pickle_value **values, size_t count);
+
+/* A value, or an array with exactly this room, that was taken before; NULL when there is none. */
+struct td_pickle_value *td_machine_reuse(struct td_machine *m);
+struct td_pickle_value **td_machine_reuse_array(struct td_machine *m, size_t room);
 
 /* Memory for decoded text; NULL after failing. */
 char *td_machine_text(struct td_machine *m, size_t size);

@@ -258,8 +258,8 @@ static tdbg_status op_tuple3(struct td_machine *m)
 }
 
 /* Adds to what is on top of the stack: a container of the kind, or an object that Python would ask to. */
-static tdbg_status add_to_top(struct td_machine *m, enum td_pickle_kind kind,
-                              struct td_pickle_value *const *values, size_t count)
+static tdbg_status add_to_top(struct td_machine *m, enum td_pickle_kind kind, struct td_pickle_value **values,
+                              size_t count)
 {
     struct td_pickle_value *top;
     TD_TRY(td_machine_top(m, &top));
@@ -268,6 +268,8 @@ static tdbg_status add_to_top(struct td_machine *m, enum td_pickle_kind kind,
                                  values, count);
     if (top->kind != (unsigned)kind)
         return td_machine_fail(m, TDBG_CORRUPT, "%s on a %s", m->opcode, td_pickle_kind_name(top->kind));
+    if (kind == TD_PICKLE_LIST && m->taker)
+        count = td_machine_take(m, top, values, count);
     return td_machine_extend(m, top, values, count);
 }
 

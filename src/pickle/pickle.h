@@ -46,6 +46,7 @@ struct td_pickle_value {
     uint64_t python2 : 1; /* STR: bytes that happened to be UTF-8 */
     uint64_t moved : 1;   /* BYTES: a reader has put them where they outlive the graph */
     uint64_t tight : 1;   /* items have no room for more */
+    uint64_t shared : 1;  /* items may be those of another list too */
     uint64_t count : 48;  /* bytes of text, or entries of items */
     union {
         int64_t integer;
@@ -67,10 +68,19 @@ struct td_pickle_object {
     struct td_pickle_value appended, set; /* a LIST and a DICT: items of list and dict subclasses */
 };
 
+/* Somebody who takes dicts out of lists while the pickle is read, so that a long list need not be in memory
+ * as a whole: true when it wants no more of the dict. That is left out of the list and empty from then on,
+ * and the numbers it held are gone. What the dict holds else, and what the list has got before, stays. */
+struct td_pickle_taker {
+    void *context;
+    bool (*take)(void *context, const struct td_pickle_value *list, const struct td_pickle_value *dict);
+};
+
 /* Zero means the default, which honest pickles of many GiB stay below. */
 struct td_pickle_limits {
-    size_t stack; /* values on the stack at once */
-    size_t memo;  /* values that may be referred to again */
+    size_t stack;                        /* values on the stack at once */
+    size_t memo;                         /* values that may be referred to again */
+    const struct td_pickle_taker *taker; /* NULL: nobody */
 };
 
 struct td_pickle {

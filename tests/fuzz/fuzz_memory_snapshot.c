@@ -2,7 +2,6 @@
 #include "fuzz_reader.h"
 
 #include "analyse/memory_story.h"
-#include "pickle/pickle.h"
 
 #include <stdlib.h>
 
@@ -10,12 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct td_memory_wish wish = {0};
     struct td_memory_book book = {0};
-    struct td_arena arena;
-    struct td_pickle pickle;
     struct tdbg_error error;
-    td_arena_init(&arena, 4 << 20);
-    if (td_pickle_parse(data, size, NULL, &arena, &pickle, &error) == TDBG_OK &&
-        td_memory_read_graph(&book, pickle.root, &wish, NULL, &error) == TDBG_OK) {
+    if (td_memory_read_pickle(&book, data, size, &wish, NULL, &error) == TDBG_OK) {
         for (size_t i = 0; i < book.count; i++) {
             const struct td_memory_report *r = &book.stories[i].report;
             if (r->views[TD_MOMENT_PEAK].live.bytes < r->views[TD_MOMENT_END].live.bytes)
@@ -23,6 +18,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     td_memory_book_release(&book);
-    td_arena_release(&arena);
     return 0;
 }

@@ -417,13 +417,83 @@ static void finds_keys(void **state)
     td_arena_release(&arena);
 }
 
+struct taken {
+    size_t dicts;
+    int64_t sum;
+};
+
+/* Takes every dict with an even number under 'n'. */
+static bool take_even(void *context, const struct td_pickle_value *list, const struct td_pickle_value *dict)
+{
+    struct taken *t = context;
+    const struct td_pickle_value *number = td_pickle_get(dict, "n"), *frames = td_pickle_get(dict, "f");
+    assert_int_equal(list->kind, TD_PICKLE_LIST);
+    if (!number || number->kind != TD_PICKLE_INT || number->integer % 2)
+        return false;
+    assert_int_equal(frames->kind, TD_PICKLE_LIST);
+    assert_int_equal(frames->count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(frames->items[i]->integer, 7 + (int)i);
+    t->dicts++;
+    t->sum += number->integer;
+    return true;
+}
+
+/* [{'n': i, 'f': [7, 8, 9]} …], each of the three numbers the same value of the memo, and at the end the list
+ * of the first dict once more. */
+static void takes_dicts_out_of_lists(void **state)
+{
+    (void)state;
+    enum { DICTS = 20000 };
+    struct td_buffer text;
+    td_buffer_init(&text, 4 << 20);
+    td_buffer_append(&text, "](K\x07\x94K\x08\x94K\x09\x94\x31", 12); /* POP_MARK: the memo keeps them */
+    td_buffer_append(&text, "(", 1);
+    for (int i = 0; i < DICTS; i++) {
+        unsigned char number[4] = {(unsigned char)i, (unsigned char)(i >> 8)};
+        td_buffer_append(&text, "}(X\x01\0\0\0nJ", 9);
+        td_buffer_append(&text, number, 4);
+        td_buffer_append(&text, "X\x01\0\0\0f]", 7);
+        td_buffer_append(&text, i == 0 ? "\x94" : "", i == 0);
+        td_buffer_append(&text,
+                         "(h\0h\x01h\x02"
+                         "eu",
+                         9);
+        if (i % 1000 == 999)
+            td_buffer_append(&text, "e(", 2);
+    }
+    td_buffer_append(&text,
+                     "h\x03"
+                     "e.",
+                     4);
+    assert_false(text.failed);
+
+    struct taken taken = {0};
+    struct td_pickle_taker taker = {.context = &taken, .take = take_even};
+    struct td_pickle_limits limits = {.taker = &taker};
+    struct td_arena arena;
+    struct td_pickle pickle;
+    td_arena_init(&arena, 64 << 20);
+    assert_ok(td_pickle_parse(text.data, text.size, &limits, &arena, &pickle, NULL));
+    assert_int_equal(taken.dicts, DICTS / 2);
+    assert_int_equal(taken.sum, (int64_t)(DICTS / 2) * (DICTS / 2 - 1));
+    assert_int_equal(pickle.root->count, DICTS / 2 + 1);
+    for (size_t i = 0; i < DICTS / 2; i++) /* those left are what they were */
+        assert_int_equal(td_pickle_get(pickle.root->items[i], "n")->integer, 2 * (int)i + 1);
+    const struct td_pickle_value *again = pickle.root->items[DICTS / 2];
+    assert_int_equal(again->kind, TD_PICKLE_LIST);
+    assert_int_equal(again->count, 3);
+    td_arena_release(&arena);
+    td_buffer_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_every_protocol), cmocka_unit_test(reads_every_opcode),
         cmocka_unit_test(refuses_defects),      cmocka_unit_test(refuses_every_cut),
         cmocka_unit_test(holds_its_limits),     cmocka_unit_test(lists_persistent_ids),
-        cmocka_unit_test(finds_keys),
+        cmocka_unit_test(finds_keys),           cmocka_unit_test(takes_dicts_out_of_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
