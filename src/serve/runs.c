@@ -347,11 +347,11 @@ static void *keep_fresh(void *argument)
         until.tv_nsec += TICK_MS * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
-        if (!runs->first)
+        while (!runs->ending && runs->first &&
+               pthread_cond_timedwait(&runs->wake, &runs->lock, &until) != ETIMEDOUT)
+            continue;
+        while (!runs->ending && !runs->first)
             pthread_cond_wait(&runs->wake, &runs->lock);
-        else
-            while (!runs->ending && pthread_cond_timedwait(&runs->wake, &runs->lock, &until) != ETIMEDOUT)
-                continue;
     }
     pthread_mutex_unlock(&runs->lock);
     return NULL;
