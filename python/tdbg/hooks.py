@@ -20,12 +20,13 @@ import sys
 import torch
 
 from ._library import encode, library
-from .costs import cost_of
+from .costs import cost_of, flops
 from .outputs import leaves
 
 scope_begin, scope_end, cost = library.tdbg_scope_begin, library.tdbg_scope_end, library.tdbg_cost
 is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", bool)  # older torch compiles nothing
 backward_under_way = getattr(torch._C, "_current_graph_task_id", None)
+COUNTED = (torch.int64, torch.int32)  # the types of token ids
 Tensor = torch.Tensor
 
 
@@ -119,7 +120,7 @@ class EnterRoot(Hook):
         tap = self.tap
         recording = tap.recording
         tap.begin(sys._getframe(1))
-        tokens = next((v.numel() for _, v in leaves([args, kwargs], "") if not v.dtype.is_floating_point), 0)
+        tokens = next((v.numel() for _, v in leaves([args, kwargs], "") if v.dtype in COUNTED), 0)
         if tokens:
             cost(recording.run, 0.0, 0.0, tokens)
         if recording.threads.mine.replays:
@@ -151,8 +152,8 @@ class Leave(Hook):
         else:
             for leaf, value in leaves(output, "output"):
                 tap.take(leaf, value, call, replayed)
-        if tap.cost and isinstance(output, (Tensor, tuple)):
-            cost(recording.run, tap.cost(module, args, output), 0.0, 0.0)
+        if tap.cost:
+            cost(recording.run, flops(tap.cost, module, args, output), 0.0, 0.0)
         leave(recording.run, mine.open, tap)
 
 

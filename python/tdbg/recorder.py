@@ -79,6 +79,8 @@ class Recording:
 
     def __init__(self, model, path, tensors, every, grads, stats_only, capture=None, inputs=False, params=False,
                  replace=False, control=True):
+        if isinstance(model, torch.jit.ScriptModule):
+            raise TypeError("a model in TorchScript takes no hooks; record the one it was made of")
         if every < 1:
             raise ValueError(f"every={every}: 1 or more")
         if capture and (every != 1 or stats_only):
@@ -162,29 +164,20 @@ class Recording:
 
     def write(self, name, value):
         """Hands a tensor over. Returns nothing: a hook that returned something would change the model."""
-        dtype = DTYPES.get(value.dtype)
-        if dtype is None or type(value) not in PLAIN or not value.is_cpu or value.is_neg() or value.is_conj() \
-                or value.layout is not torch.strided:
-            value = self._addressable(value)
-            if value is None:
-                return
-            dtype = DTYPES[value.dtype]
-        shape = value.shape
-        rank = len(shape)
-        if rank > MAX_DIMS:
-            return
         mine = self.threads.mine
-        tensor = mine.tensor
-        mine.shape[:rank] = shape
-        if value.is_contiguous():
-            tensor.strides = None
-        else:
-            mine.strides[:rank] = value.stride()
-            tensor.strides = mine.strides_address
-        tensor.ndim = rank
-        tensor.dtype = dtype
-        tensor.data = value.data_ptr()
-        tdbg_tensor(self.run, name, mine.address)
+        try:
+            dtype = DTYPES.get(value.dtype)
+            if dtype is None or type(value) not in PLAIN or not value.is_cpu or value.is_neg() or value.is_conj() \
+                    or value.layout is not torch.strided:
+                value = self._addressable(value)
+                if value is None:
+                    return
+                dtype = DTYPES[value.dtype]
+            describe(mine, value, dtype)
+        except RuntimeError:  # nested, or the tensor of a transformation such as vmap: nothing that has an address
+            return
+        if mine.tensor.ndim <= MAX_DIMS:
+            tdbg_tensor(self.run, name, mine.address)
 
     def write_parameters(self):
         """Those that this step begins with, before it uses them."""
@@ -200,21 +193,19 @@ class Recording:
             value = value.to_local()
         if value.device.type == "meta" or (value.device.type != "cpu" and self.number % self._every):
             return None
-        try:
-            if value.is_quantized:
-                value = value.dequantize()
-            if value.layout is not torch.strided:
-                value = value.to_dense()
-            value = value.cpu().resolve_conj().resolve_neg()
-            value.data_ptr()
-        except RuntimeError:  # a tensor of a transformation, without values of its own
-            return None
+        if value.is_quantized:
+            value = value.dequantize()
+        if value.layout is not torch.strided:
+            value = value.to_dense()
+        value = value.cpu().resolve_conj().resolve_neg()
         return value if value.dtype in DTYPES else None
 
     # --- hooks -----------------------------------------------------------------------------------------------------
 
     def _attach(self, model, params):
         for name, module in model.named_modules():
+            if isinstance(module, torch.jit.ScriptModule):
+                continue
             tap = Tap(self, name, module)
             self._rewound.append(tap)
             self._hooks.append(enter(module, tap, root=module is model))
@@ -230,6 +221,21 @@ class Recording:
                 self._hooks.append(gradients)
                 self._rewound.append(gradients)
 
+
+
+def describe(mine, value, dtype):
+    """Where the values of a dense tensor are, in the words of the library."""
+    tensor, shape = mine.tensor, value.shape
+    tensor.data = value.data_ptr()
+    tensor.dtype = dtype
+    rank = tensor.ndim = len(shape)
+    if rank <= MAX_DIMS:
+        mine.shape[:rank] = shape
+    if rank > MAX_DIMS or value.is_contiguous():
+        tensor.strides = None
+    else:
+        mine.strides[:rank] = value.stride()
+        tensor.strides = mine.strides_address
 
 
 def enter(module, tap, root):

@@ -252,6 +252,38 @@ def test_meta_tensors_are_passed_over(run):
         pass
 
 
+def odd_uses():
+    """Models run in ways that leave nothing with an address, and must run all the same."""
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(3, 4)
+    attention = nn.MultiheadAttention(4, 2)
+    yield "traced", model, lambda: torch.jit.trace(model, x)
+    yield "data parallel", nn.DataParallel(model), lambda: model(x)
+    yield "keywords", attention, lambda: attention(query=x, key=x, value=x)
+    yield "second order", model, lambda: torch.autograd.grad(model(x).sum(), list(model.parameters()), create_graph=True)
+    if TWO:
+        yield "vmap", model, lambda: torch.func.vmap(model)(x)
+        yield "jacobian", model, lambda: torch.func.jacrev(model)(x)
+        yield "compiled", model, lambda: torch.compile(model, backend="eager", fullgraph=True)(x)
+        yield "exported", model, lambda: torch.export.export(model, (x,))
+
+
+@pytest.mark.parametrize("model, use", [pytest.param(*case, id=name) for name, *case in odd_uses()])
+def test_recording_never_fails_the_model(run, model, use):
+    with tdbg.record(model, run):
+        use()
+
+
+def test_scripted_models(run):
+    scripted = torch.jit.script(nn.Linear(2, 2))
+    with pytest.raises(TypeError, match="takes no hooks"):
+        tdbg.record(scripted, run)
+    model = nn.Sequential(nn.ReLU(), scripted)
+    with tdbg.record(model, run.parent / "mixed", grads=False):
+        model(torch.ones(1, 2))
+    assert not run.exists()
+    assert list(values(run.parent / "mixed")) == ["0.output", "output"]
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 def test_cuda_tensors_are_copied(run):
     assert echoed(run, lambda: BASE.cuda())["output"] == bits(BASE)
