@@ -7,6 +7,7 @@
 
 #include "cli/memory_text.h"
 #include "cli/outfile.h"
+#include "cli/progress.h"
 #include "report/memory_json.h"
 
 #include <limits.h>
@@ -150,7 +151,10 @@ static int read_path(struct cli *cli, const char *path, const struct memory_opti
 {
     struct td_memory_book book = {0};
     struct tdbg_error error;
-    if (td_memory_read(&book, path, wish, cli->job, &error) != TDBG_OK) {
+    struct progress *progress = progress_start(cli, "memory", 0);
+    tdbg_status done = td_memory_read(&book, path, wish, cli->job, &error);
+    progress_stop(&progress);
+    if (done != TDBG_OK) {
         td_memory_book_release(&book);
         return cli_fail(path, &error);
     }

@@ -17,10 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { UNTRIED, STARTING, ON, OFF };
+enum { SPINS = 64, MOST_PAUSES = 300000 };
 
 static struct {
     _Atomic int state;
@@ -208,18 +210,24 @@ static bool reader_lives(void)
     return kill(shim.header->reader, 0) == 0 || errno != ESRCH;
 }
 
-/* False when nobody will ever free the slot. */
+/* A call that no cancelled thread ends in: one that never finished its event would hold up all others. */
+static void pause_a_little(void)
+{
+    struct timespec pause = {.tv_nsec = 50000};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+/* False when nobody will ever free the slot: the reader is gone, or has been stuck for half a minute. */
 static bool wait_for(struct td_shim_event *slot, uint32_t turn)
 {
     for (int tries = 0; atomic_load_explicit(&slot->turn, memory_order_acquire) != turn; tries++) {
-        if (tries < 64)
+        if (tries < SPINS)
             continue;
-        if (tries % 1024 == 0 && !reader_lives()) {
+        if (tries == MOST_PAUSES || (tries % 1024 == 0 && !reader_lives())) {
             atomic_store(&shim.state, OFF);
             return false;
         }
-        struct timespec pause = {.tv_nsec = 50000};
-        nanosleep(&pause, NULL);
+        pause_a_little();
     }
     return true;
 }
