@@ -73,7 +73,7 @@ class Run:
 
     def spans(self, spans):
         """spans: (path, begin_ns, end_ns) or with (…, thread, flops, bytes, tokens)."""
-        data = b""
+        data = bytearray()
         for path, begin, end, *rest in spans:
             thread, flops, size, tokens = (*rest, 0, 0, 0, 0)[:4]
             data += struct.pack("<qqIIddd", begin, end, self.scope(path), thread, flops, size, tokens)

@@ -11,7 +11,7 @@ static int by_length(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Closes the smaller half of the gaps. */
+/* Joins neighbours over the smaller half of the gaps. */
 static bool coarsen(struct td_intervals *set)
 {
     int64_t *gaps = malloc((set->count - 1) * sizeof *gaps);
@@ -24,10 +24,14 @@ static bool coarsen(struct td_intervals *set)
     free(gaps);
     size_t kept = 0;
     for (size_t i = 1; i < set->count; i++) {
-        if (set->items[i].begin - set->items[kept].end <= limit)
-            set->items[kept].end = set->items[i].end;
-        else
+        struct td_interval *last = &set->items[kept];
+        int64_t gap = set->items[i].begin - last->end;
+        if (gap > limit) {
             set->items[++kept] = set->items[i];
+            continue;
+        }
+        last->gaps += gap + set->items[i].gaps;
+        last->end = set->items[i].end;
     }
     set->count = kept + 1;
     return true;
@@ -49,6 +53,17 @@ static size_t find(const struct td_intervals *set, int64_t begin)
     return low;
 }
 
+/* Gaps of an interval that [begin, end) leaves open. */
+static int64_t gaps_left(const struct td_interval *interval, int64_t begin, int64_t end)
+{
+    int64_t from = interval->begin > begin ? interval->begin : begin;
+    int64_t to = interval->end < end ? interval->end : end;
+    if (!interval->gaps || to <= from)
+        return interval->gaps;
+    double open = 1 - (double)(to - from) / (double)(interval->end - interval->begin);
+    return (int64_t)((double)interval->gaps * open);
+}
+
 bool td_intervals_add(struct td_intervals *set, int64_t begin, int64_t end)
 {
     if (end <= begin)
@@ -58,15 +73,18 @@ bool td_intervals_add(struct td_intervals *set, int64_t begin, int64_t end)
     if (set->count == TD_INTERVALS && !coarsen(set))
         return false;
     size_t at = find(set, begin), past = at;
+    struct td_interval whole = {begin, end, 0};
     for (; past < set->count && set->items[past].begin <= end; past++) {
-        begin = set->items[past].begin < begin ? set->items[past].begin : begin;
-        end = set->items[past].end > end ? set->items[past].end : end;
+        const struct td_interval *other = &set->items[past];
+        whole.gaps += gaps_left(other, begin, end);
+        whole.begin = other->begin < whole.begin ? other->begin : whole.begin;
+        whole.end = other->end > whole.end ? other->end : whole.end;
     }
     if (past != at + 1) {
         memmove(&set->items[at + 1], &set->items[past], (set->count - past) * sizeof *set->items);
         set->count = set->count + 1 - (past - at);
     }
-    set->items[at] = (struct td_interval){begin, end};
+    set->items[at] = whole;
     return true;
 }
 
@@ -74,7 +92,7 @@ int64_t td_intervals_covered(const struct td_intervals *set)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < set->count; i++)
-        sum += set->items[i].end - set->items[i].begin;
+        sum += set->items[i].end - set->items[i].begin - set->items[i].gaps;
     return sum;
 }
 
@@ -84,7 +102,10 @@ int64_t td_intervals_within(const struct td_intervals *set, int64_t begin, int64
     for (size_t i = find(set, begin); i < set->count && set->items[i].begin < end; i++) {
         int64_t from = set->items[i].begin > begin ? set->items[i].begin : begin;
         int64_t to = set->items[i].end < end ? set->items[i].end : end;
-        sum += to > from ? to - from : 0;
+        if (to > from) /* its gaps are taken as even */
+            sum += to - from -
+                   (int64_t)((double)set->items[i].gaps * (double)(to - from) /
+                             (double)(set->items[i].end - set->items[i].begin));
     }
     return sum;
 }

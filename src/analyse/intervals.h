@@ -1,7 +1,9 @@
 /* intervals.h: how much time is covered by intervals that may overlap, in bounded memory.
  *
- * Disjoint intervals in order; a new one swallows those it touches. When they become too many the smallest
- * gaps are closed, so the answer errs by gaps that are small beside the whole, never by an interval.
+ * Disjoint intervals in order; a new one swallows those it touches. When they become too many, neighbours
+ * with the smallest gaps between them become one, which remembers how much of it is gaps. What lies over it
+ * later fills them in proportion: the answer is exact up to TD_INTERVALS pieces, and beyond while threads do
+ * not take turns within pieces that were joined.
  */
 #ifndef TD_ANALYSE_INTERVALS_H
 #define TD_ANALYSE_INTERVALS_H
@@ -10,10 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TD_INTERVALS = 4096 };
+enum { TD_INTERVALS = 16384 };
 
 struct td_interval {
     int64_t begin, end;
+    int64_t gaps; /* of its length */
 };
 
 struct td_intervals {

@@ -52,7 +52,9 @@ struct trace {
     struct td_trace_facts *facts;
     struct td_trace_sort sort;
     struct thread *threads;
-    size_t thread_count, thread_room, thread_last; /* last: where it was found last */
+    size_t thread_count, thread_room;
+    uint32_t *thread_of; /* by the number of its key */
+    size_t thread_of_room;
     struct mark *marks;
     size_t mark_count, mark_room;
     struct begun *begun; /* of all threads, linked by `below` */
@@ -91,6 +93,17 @@ static void name_by_number(struct thread *thread, const char *kind, struct td_sl
              number.data ? number.data : "");
 }
 
+static bool cover_key(struct trace *t, uint32_t key)
+{
+    size_t before = t->thread_of_room;
+    while (key >= t->thread_of_room)
+        if (!grow((void **)&t->thread_of, &t->thread_of_room, t->thread_of_room, sizeof *t->thread_of))
+            return false;
+    for (size_t i = before; i < t->thread_of_room; i++)
+        t->thread_of[i] = TD_PROFILE_NONE;
+    return true;
+}
+
 static tdbg_status find_thread(struct trace *t, const struct td_trace_event *e, uint32_t *out,
                                struct tdbg_error *error)
 {
@@ -100,22 +113,19 @@ static tdbg_status find_thread(struct trace *t, const struct td_trace_event *e, 
     key[length++] = '\n';
     length += put_number(key + length, e->tid);
     TD_TRY(td_profile_name(t->profile, key, length, &id, error));
-    for (size_t i = 0; i < t->thread_count; i++) {
-        size_t at = (t->thread_last + i) % t->thread_count;
-        if (t->threads[at].key == id) {
-            t->thread_last = at;
-            *out = (uint32_t)at;
-            return TDBG_OK;
-        }
-    }
+    if (!cover_key(t, id))
+        return td_fail_nomem(error);
+    *out = t->thread_of[id];
+    if (*out != TD_PROFILE_NONE)
+        return TDBG_OK;
     if (t->thread_count == TD_PROFILE_THREADS)
         return td_fail(error, TDBG_LIMIT, "more than %d threads", TD_PROFILE_THREADS);
     if (!grow((void **)&t->threads, &t->thread_room, t->thread_count, sizeof *t->threads))
         return td_fail_nomem(error);
     t->threads[t->thread_count] = (struct thread){.key = id, .open = TD_PROFILE_NONE};
     name_by_number(&t->threads[t->thread_count], "thread", e->tid);
-    t->thread_last = t->thread_count;
-    *out = (uint32_t)t->thread_count++;
+    t->thread_of[id] = (uint32_t)t->thread_count++;
+    *out = t->thread_of[id];
     return TDBG_OK;
 }
 
@@ -476,6 +486,7 @@ tdbg_status td_trace_profile(struct td_profile *profile, struct td_trace_text *t
     tdbg_status status = make_profile(&t, text, error);
     td_trace_sort_release(&t.sort);
     free(t.threads);
+    free(t.thread_of);
     free(t.marks);
     free(t.begun);
     return status;

@@ -211,6 +211,29 @@ def test_many_steps_are_thinned(tdbg, tmp_path):
     assert scopes(document)["a"]["total_ns"] == 50000 and scopes(document)["a"]["per_step"]["count"] == 3334
 
 
+def test_wall_time_of_many_pieces(tdbg, tmp_path):
+    """More pieces than are kept apart, then two threads that take turns, then two that know nothing of each other."""
+    run = Run(tmp_path / "many")
+    run.spans([("a", i * 1000, i * 1000 + 900) for i in range(40000)])
+    run.close()
+    assert tdbg.json("profile", tmp_path / "many")["wall_ns"] == 40000 * 900
+    run = Run(tmp_path / "turns")
+    run.spans([("a", i * 1000, i * 1000 + 500) for i in range(12000)])
+    run.spans([("b", i * 1000 + 500, i * 1000 + 1000, 1) for i in range(6000)])
+    run.close()
+    assert tdbg.json("profile", tmp_path / "turns")["wall_ns"] == 6000 * 1000 + 6000 * 500
+    random, line = np.random.default_rng(1), np.zeros(40_000_000 // 10, bool)
+    run = Run(tmp_path / "strangers")
+    for thread in range(2):
+        edges = np.cumsum(random.integers(20, 160, 44000))[:44000 // 2 * 2].reshape(-1, 2)
+        edges = edges[edges[:, 1] < line.size]
+        for begin, end in edges:
+            line[begin:end] = True
+        run.spans([("a", int(begin) * 10, int(end) * 10, thread) for begin, end in edges])
+    run.close()
+    assert tdbg.json("profile", tmp_path / "strangers")["wall_ns"] == pytest.approx(int(line.sum()) * 10, rel=0.02)
+
+
 def test_empty_run(tdbg, tmp_path):
     Run(tmp_path / "run").close()
     assert tdbg.text("profile", tmp_path / "run") == f"{tmp_path / 'run'}: 0 of wall time in scopes\n"

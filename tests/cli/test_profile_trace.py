@@ -255,6 +255,13 @@ def test_more_scopes_than_fit(tdbg, tmp_path):
     assert "count for their parents" in tdbg.text("profile", tmp_path / "t.json")
 
 
+def test_more_threads_than_anybody_has(tdbg, tmp_path):
+    events = [span("a", i, 1, tid=i) for i in range(20000)]
+    assert "more than 16384 threads" in tdbg.fails("profile", write(tmp_path / "t.json", events))
+    document = tdbg.json("profile", write(tmp_path / "t.json", events[:16000] * 3))
+    assert document["calls"] == 48000 and len(document["threads"]) == 16000
+
+
 @pytest.mark.slow
 @pytest.mark.native
 @pytest.mark.parametrize("packed", [False, True])
