@@ -10,7 +10,7 @@
 #include "analyse/rules.h"
 #include "analyse/trail.h"
 
-enum { TD_FOLLOW_SCALARS = 256, TD_FOLLOW_GRADIENTS = 512, TD_FOLLOW_SCOPES = 1 << 14, TD_FOLLOW_NOTES = 64 };
+enum { TD_FOLLOW_SCALARS = 128, TD_FOLLOW_GRADIENTS = 512, TD_FOLLOW_SCOPES = 1 << 14, TD_FOLLOW_NOTES = 64 };
 
 /* A scalar by the step that came with it, or the size of a gradient by the ordinal of the step. */
 struct td_track {

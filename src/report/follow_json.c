@@ -4,18 +4,20 @@
 
 #include "report/check_json.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Rows of tables sent at most: more than anybody reads. */
-enum { MOST_LAYERS = 400, MOST_ALERTS = 200 };
+enum { MOST_LAYERS = 400, MOST_ALERTS = 200, LONGEST_PATH = 1024 };
 
 static void put_short(struct td_json *j, double value)
 {
     td_json_float(j, (double)(float)value, &td_float32);
 }
 
-/* [step, value], or [step, low, high, last] where a point stands for many. */
-static void put_trail(struct td_json *j, const char *key, const struct td_trail *t)
+/* [step, value], or [step, low, high, last] where a point stands for many. `brief`: the greatest of them, or
+ * what is not finite. */
+static void put_trail(struct td_json *j, const char *key, const struct td_trail *t, bool brief)
 {
     td_json_key(j, key);
     td_json_begin_array(j);
@@ -23,17 +25,18 @@ static void put_trail(struct td_json *j, const char *key, const struct td_trail 
         const struct td_trail_point *p = &t->points[i];
         td_json_begin_array(j);
         td_json_int(j, p->step);
-        if (t->stride > 1) {
+        if (t->stride > 1 && !brief) {
             put_short(j, p->low);
             put_short(j, p->high);
         }
-        put_short(j, p->last);
+        put_short(j, brief && isfinite(p->last) ? p->high : p->last);
         td_json_end_array(j);
     }
     td_json_end_array(j);
 }
 
-static void put_tracks(struct td_json *j, const char *key, const struct td_tracks *t, uint64_t since)
+static void put_tracks(struct td_json *j, const char *key, const struct td_tracks *t, uint64_t since,
+                       bool brief)
 {
     td_json_key(j, key);
     td_json_begin_array(j);
@@ -46,7 +49,7 @@ static void put_tracks(struct td_json *j, const char *key, const struct td_track
         td_json_field_number(j, "last", track->last);
         td_json_field_int(j, "step", track->last_step);
         td_json_field_uint(j, "count", track->count);
-        put_trail(j, "points", &track->trail);
+        put_trail(j, "points", &track->trail, brief);
         td_json_end_object(j);
     }
     td_json_end_array(j);
@@ -115,7 +118,7 @@ static int slowest_first(const void *a, const void *b)
 static void put_layer(struct td_json *j, const struct td_layers *l, const struct ranked *r)
 {
     struct td_buffer path;
-    td_buffer_init(&path, 1 << 16);
+    td_buffer_init(&path, LONGEST_PATH);
     put_path(&path, l, r->id);
     td_json_begin_object(j);
     td_json_field_string(j, "path", td_buffer_text(&path));
@@ -193,13 +196,13 @@ void td_follow_json(struct td_json *j, struct td_follow *f, uint64_t since)
         td_json_end_object(j);
     }
     put_progress(j, f);
-    put_tracks(j, "scalars", &f->scalars, since);
-    put_tracks(j, "gradients", &f->gradients, since);
+    put_tracks(j, "scalars", &f->scalars, since, false);
+    put_tracks(j, "gradients", &f->gradients, since, true);
     if (f->steps_serial > since || since == 0) {
         td_json_key(j, "steps");
         td_json_begin_object(j);
-        put_trail(j, "seconds", &f->seconds);
-        put_trail(j, "memory", &f->memory);
+        put_trail(j, "seconds", &f->seconds, false);
+        put_trail(j, "memory", &f->memory, false);
         td_json_end_object(j);
     }
     if (f->layers.serial > since || since == 0)

@@ -229,3 +229,25 @@ def test_serve_opens_the_dashboard_of_a_run(serve, tmp_path):
     with serve(tmp_path / "a run") as server:
         assert server.url.endswith("/run?path=" + urllib.parse.quote(str(tmp_path / "a run")))
         assert server.get("/api/v1/status").json["run"] == str(tmp_path / "a run")
+
+
+def test_a_crowded_run_is_bounded(server, tmp_path):
+    """Many names, long names, many steps: the document stays small enough to send ten times a second."""
+    run = Run(tmp_path / "run")
+    run.db.executemany("INSERT INTO scalar (name, step, time_ns, value) VALUES (?, ?, ?, ?)",
+                       [(f"scalar.{k}." + "x" * 200, s, s, -1.2345678e-30 * s) for s in range(600) for k in range(150)])
+    one = np.float32([1.5])
+    for step in range(130):
+        for k in range(20):
+            run.tensor(f"layers.{k}.weight.grad", one * (step + 1))
+        run.step()
+    run.spans([("/".join(f"scope{n}" + "y" * 300 for n in range(depth)), 0, 10) for depth in range(1, 30)])
+    run.close()
+    answer = show(server, run.folder)
+    document = answer.json
+    assert len(document["scalars"]) == 128 and len(answer.body) < 3_000_000
+    assert document["gradients"][0]["points"][0] == [0, 6.0] and len(document["gradients"][0]["points"]) <= 64
+    assert all(len(row["path"]) <= 1024 for row in document["layers"]["rows"])
+    events = Events(server, run.folder)
+    assert events.next()["serial"] == document["serial"]
+    events.close()
