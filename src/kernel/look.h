@@ -158,6 +158,17 @@ TD_INLINE double td_key_value(int16_t key, enum td_dtype dtype)
     return (double)(dtype == TD_F16 ? td_f16_value(bits) : td_bf16_value(bits));
 }
 
+/* Those that are not lie beyond all others. */
+TD_INLINE bool td_keys_are_finite(const struct td_seen_keys *seen, enum td_dtype dtype)
+{
+    const td_vi16 infinity = (td_vi16){0} + (int16_t)(dtype == TD_F16 ? 0x7c00 : 0x7f80);
+    td_vi16 finite = (seen->most < infinity) & (seen->least > -infinity);
+    int count = 0;
+    for (int i = 0; i < TD_PER_KEYS; i++)
+        count -= finite[i];
+    return count == TD_PER_KEYS;
+}
+
 TD_INLINE void td_note_keys(struct td_sums *s, const struct td_seen_keys *seen, enum td_dtype dtype)
 {
     int16_t min = INT16_MAX, max = INT16_MIN;

@@ -127,7 +127,8 @@ static void add_complex(struct td_pair_lanes *s, int64_t lane, const double *a, 
     }
     double d = hypot(a[0] - b[0], a[1] - b[1]);
     s->differing += d != 0;
-    td_pair_add_distance(s, lane, x, a[0] * b[0] + a[1] * b[1], d);
+    s->sum[TD_SUM_AB][lane] += a[0] * b[0] + a[1] * b[1];
+    td_pair_add_distance(s, lane, x, d);
 }
 
 static void visit_complex(const struct td_kernels *kernels, struct slot *s, int64_t start, const double *a,
@@ -170,7 +171,8 @@ static void visit_integers(const struct td_duet *duet, struct slot *s, int64_t s
     td_partial_merge(&s->b, &side_b);
     for (int64_t i = 0; i < count; i++) {
         lanes.differing += d[i] != 0;
-        td_pair_add_distance(&lanes, i % TD_LANES, fabs(x[i]), x[i] * y[i], d[i]);
+        lanes.sum[TD_SUM_AB][i % TD_LANES] += x[i] * y[i];
+        td_pair_add_distance(&lanes, i % TD_LANES, fabs(x[i]), d[i]);
     }
     struct td_pair_partial block = td_pair_finish(&lanes, count);
     block.aa = td_partial_squares(&side_a);

@@ -4,8 +4,17 @@
  * chunks add up in index order. A pair of which one element is not finite adds to no sum; the elements after
  * it keep their lanes. Maxima and counts do not round: a tier may take them in any order.
  *
+ * Two sums are not taken where they are known already:
+ *
+ * - a.b is half of a^2 + b^2 - d^2, whose terms there are. That keeps its digits unless most of a^2 + b^2
+ *   cancels, so it counts where at least an eighth is left; else a.b is summed as it is (td_pair_product).
+ * - Equal pairs add nothing to the sums of differences. 16-bit floats often round to the same value, so a
+ *   whole block of them may be packed (td_pair_packs): of the pairs whose bits differ, number k adds to lane
+ *   k % 16. Side b is then side a but for these pairs (td_pair_follow).
+ *
  * A kernel answers for the statistics of both sides as well, because a vector tier that has the elements in
- * registers gets them for half of what loops of their own cost. They are those of block.h, to the bit.
+ * registers gets them for half of what loops of their own cost. They are those of block.h, to the bit, save
+ * side b of a packed block.
  */
 #ifndef TD_KERNEL_PAIR_H
 #define TD_KERNEL_PAIR_H
@@ -14,6 +23,7 @@
 #include "tensor/dtype.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* What keeps a relative difference finite where a is zero. */
 #define TD_REL_EPSILON 1e-8
@@ -29,6 +39,9 @@ struct td_pair_lanes {
     uint64_t differing;
     uint64_t nan_both, inf_same;
 };
+
+/* Pairs at the beginning of a block that tell whether it is packed. */
+enum { TD_PACK_SAMPLE = 256 };
 
 /* What some pairs come to. The squares of the sides are not summed where every pair is finite: the statistics
  * of a side know them (td_partial_squares). That is two of eight additions less. */
@@ -75,21 +88,37 @@ extern const struct td_pair_kernels td_pairs_scalar, td_pairs_vector;
 extern const struct td_pair_kernels td_pairs_avx2;
 #endif
 
-/* Adds a finite pair of which the difference is known: `size` is |a|, `product` a.b. */
-static inline void td_pair_add_distance(struct td_pair_lanes *s, int64_t lane, double size, double product,
-                                        double d)
+/* Whether a block is gone over packed: at most 3/8 of its first pairs differ. */
+static inline bool td_pair_packs(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
+                                 int64_t count)
+{
+    int differing = 0;
+    if (ta != tb || (ta != TD_F16 && ta != TD_BF16) || count != TD_BLOCK_LENGTH)
+        return false;
+    for (int i = 0; i < TD_PACK_SAMPLE; i++) {
+        uint16_t x, y;
+        memcpy(&x, a + 2 * i, 2);
+        memcpy(&y, b + 2 * i, 2);
+        differing += x != y;
+    }
+    return differing <= TD_PACK_SAMPLE * 3 / 8;
+}
+
+/* Adds a finite pair of which the difference is known to the sums of differences: `size` is |a|. */
+static inline void td_pair_add_distance(struct td_pair_lanes *s, int64_t lane, double size, double d)
 {
     double rel = d / (size + TD_REL_EPSILON);
     s->sum[TD_SUM_ABS][lane] += d;
     s->sum[TD_SUM_REL][lane] += rel;
     s->sum[TD_SUM_SQUARE][lane] += d * d;
-    s->sum[TD_SUM_AB][lane] += product;
     s->max_abs = d > s->max_abs ? d : s->max_abs;
     s->max_rel = rel > s->max_rel ? rel : s->max_rel;
 }
 
-/* Adds one pair to its lane: the specification. `ulp` is the distance in units in the last place, or 0. */
-static inline void td_pair_add(struct td_pair_lanes *s, int64_t lane, double a, double b, double ulp)
+/* Adds pair i of a block: the specification. Its difference goes to `lane`; `ulp` is the distance in units in
+ * the last place, or 0. */
+static inline void td_pair_add(struct td_pair_lanes *s, int64_t i, int64_t lane, double a, double b,
+                               double ulp)
 {
     bool finite = isfinite(a) && isfinite(b);
     if (!finite) {
@@ -101,7 +130,8 @@ static inline void td_pair_add(struct td_pair_lanes *s, int64_t lane, double a, 
         return;
     }
     s->differing += a != b;
-    td_pair_add_distance(s, lane, fabs(a), a * b, fabs(a - b));
+    s->sum[TD_SUM_AB][i % TD_LANES] += a * b;
+    td_pair_add_distance(s, lane, fabs(a), fabs(a - b));
     s->max_ulp = ulp > s->max_ulp ? ulp : s->max_ulp;
 }
 
@@ -151,6 +181,50 @@ static inline double td_partial_squares(const struct td_partial *p)
 {
     double mean = p->mean + p->rest;
     return p->finite ? p->m2 + (double)p->finite * (mean * mean) : 0;
+}
+
+/* a.b of a block of finite pairs, from the sums of squares; false where too little of them is left. */
+static inline bool td_pair_product(struct td_pair_block *block)
+{
+    double squares = td_partial_squares(&block->a) + td_partial_squares(&block->b);
+    double product = (squares - block->pairs.sum[TD_SUM_SQUARE]) / 2;
+    if (block->pairs.unpaired > 0 || !(product >= squares / 8))
+        return false;
+    block->pairs.sum[TD_SUM_AB] = product;
+    return true;
+}
+
+/* How side b of a packed block differs from side a, of which m is the mean: sums over d and d (a - m). */
+enum td_pair_move { TD_MOVE_SUM, TD_MOVE_PRODUCT, TD_PAIR_MOVES };
+
+static inline void td_pair_move(double lanes[TD_PAIR_MOVES][TD_LANES], int64_t lane, double a, double b,
+                                double mean)
+{
+    double d = a - b;
+    lanes[TD_MOVE_SUM][lane] += d;
+    lanes[TD_MOVE_PRODUCT][lane] += d * (a - mean);
+}
+
+/* The mean and spread of side b, of which all else is there, from side a and the differences: (b - m)^2 is
+ * (a - m)^2 - 2 d (a - m) + d^2. False where next to nothing of the spread of a is left, and so of its
+ * digits.
+ */
+static inline bool td_pair_follow(struct td_partial *b, const struct td_partial *a,
+                                  double lanes[TD_PAIR_MOVES][TD_LANES], double squares)
+{
+    double sum = td_lanes_combine(lanes[TD_MOVE_SUM]), step = sum / (double)a->finite;
+    double m2 = a->m2 - 2 * td_lanes_combine(lanes[TD_MOVE_PRODUCT]) + squares - sum * step;
+    if (!(m2 >= a->m2 / 64))
+        return false;
+    b->mean = b->min;
+    b->rest = b->m2 = 0;
+    if (b->min < b->max) {
+        b->mean = a->mean;
+        b->rest = a->rest;
+        td_mean_move(b, -step);
+        b->m2 = m2;
+    }
+    return true;
 }
 
 /* Floats of one type by their bits: neighbours are one apart, both zeros are 0. `bits` are sign-extended. */

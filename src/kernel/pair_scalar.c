@@ -42,14 +42,30 @@ INLINE double no_ulp(const uint8_t *a, const uint8_t *b)
 }
 
 INLINE void block(const uint8_t *a, const uint8_t *b, int64_t count, int64_t size_a, int64_t size_b,
-                  double (*value_a)(const uint8_t *), double (*value_b)(const uint8_t *),
+                  bool packs, double (*value_a)(const uint8_t *), double (*value_b)(const uint8_t *),
                   double (*ulp)(const uint8_t *, const uint8_t *), struct td_pair_lanes *out)
 {
+    int64_t different = 0; /* pairs so far whose bits differ */
     *out = (struct td_pair_lanes){0};
     for (int64_t i = 0; i < count; i++) {
         const uint8_t *p = a + i * size_a, *q = b + i * size_b;
-        td_pair_add(out, i % TD_LANES, value_a(p), value_b(q), ulp(p, q));
+        td_pair_add(out, i, (packs ? different : i) % TD_LANES, value_a(p), value_b(q), ulp(p, q));
+        different += packs && memcmp(p, q, (size_t)size_a) != 0;
     }
+}
+
+/* Side b of a packed block of finite pairs; it stays as it is where it does not follow from side a. */
+INLINE void follow(const uint8_t *a, const uint8_t *b, int64_t count, int64_t size,
+                   double (*value)(const uint8_t *), struct td_pair_block *out)
+{
+    double moves[TD_PAIR_MOVES][TD_LANES] = {{0}};
+    int64_t different = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *p = a + i * size, *q = b + i * size;
+        if (memcmp(p, q, (size_t)size) != 0)
+            td_pair_move(moves, different++ % TD_LANES, value(p), value(q), out->a.mean);
+    }
+    td_pair_follow(&out->b, &out->a, moves, out->pairs.sum[TD_SUM_SQUARE]);
 }
 
 INLINE struct td_beyond beyond(const uint8_t *a, const uint8_t *b, int64_t count, int64_t size_a,
@@ -65,7 +81,8 @@ INLINE struct td_beyond beyond(const uint8_t *a, const uint8_t *b, int64_t count
 #define PAIR(name, ta, size_a, value_a, tb, size_b, value_b, ulp)                                    \
     static void lanes_##name(const void *a, const void *b, int64_t count, struct td_pair_lanes *out) \
     {                                                                                                \
-        block(a, b, count, size_a, size_b, value_a, value_b, ulp, out);                              \
+        bool packs = td_pair_packs(ta, a, tb, b, count);                                             \
+        block(a, b, count, size_a, size_b, packs, value_a, value_b, ulp, out);                       \
     }                                                                                                \
     static void name(const void *a, const void *b, int64_t count, struct td_pair_block *out)         \
     {                                                                                                \
@@ -74,6 +91,9 @@ INLINE struct td_beyond beyond(const uint8_t *a, const uint8_t *b, int64_t count
         struct td_pair_lanes lanes;                                                                  \
         lanes_##name(a, b, count, &lanes);                                                           \
         out->pairs = td_pair_finish(&lanes, count);                                                  \
+        if (out->pairs.unpaired == 0 && td_pair_packs(ta, a, tb, b, count))                          \
+            follow(a, b, count, size_a, value_a, out);                                               \
+        td_pair_product(out);                                                                        \
     }                                                                                                \
     static struct td_beyond beyond_##name(const void *a, const void *b, int64_t count, double rtol,  \
                                           double atol, double least)                                 \

@@ -6,14 +6,16 @@
  * still sees its elements in order. What is left (minimum, maximum, zeros, units in the last place) is looked
  * at in lanes as wide as the type, in loops of their own.
  *
- * A column takes 0.46 ns a pair of float32 on a Zen 3 at 3.3 GHz, of which the divisions alone are 0.35. All
- * that adds, compares or widens shares two of the four units there, so the sums of the sides are added on the
- * other two. One division for several pairs (times the others' divisors) is more work than it saves.
+ * The divisions alone take 0.35 ns a pair on a Zen 3 at 3.2 GHz, but they run beside the rest. All that adds,
+ * compares or widens shares two of the four units there, so the sums of the sides are added on the other two.
+ * One division for several pairs (times the others' divisors) is more work than it saves. What helps is to do
+ * less: hence packed blocks (pack.h), in which a loop over all pairs is left with one side only.
  *
  * The loops take all values to be finite. If one is not, the sums of |d| show it (an infinity or NaN never
- * leaves a sum again), and the pairs of the block are done over by the specification.
+ * leaves a sum again), or the keys of a packed block; then the block is done over by the specification.
  */
 #include "kernel/look.h"
+#include "kernel/pack.h"
 #include "kernel/pair.h"
 #include "kernel/tier.h"
 #include "kernel/ulps.h"
@@ -30,8 +32,8 @@ typedef uint64_t td_vu64 __attribute__((vector_size(TD_VECTOR_BYTES)));
 /* Rows of a tile: 1024 pairs, 16 KiB at most. */
 enum { TILE = 64 };
 
-/* The sums of a column: those of the pairs, then d and d^2 of each side around its shift. */
-enum { A1 = TD_PAIR_SUMS, A2, B1, B2, SUMS };
+/* The sums of a column: those of the differences, then d and d^2 of each side around its shift. */
+enum { A1 = TD_SUM_AB, A2, B1, B2, SUMS };
 
 struct sums {
     struct td_doubles v[SUMS]; /* set by the first tile */
@@ -79,11 +81,24 @@ TD_INLINE const uint8_t *widen_tile(enum td_dtype dtype, const uint8_t *p, int64
 /* --- Adding up ------------------------------------------------------------------------------------------ */
 
 /* d and d^2 of one side. The square of what is not shifted is exact where the type is not float64. */
-TD_INLINE void add_side(td_vd sum[2], enum td_dtype dtype, td_vd x, double shift, bool shifted)
+TD_INLINE void add_side(td_vd sum[2], enum td_dtype dtype, td_vd x, double shift, bool shifted, bool aside)
 {
     td_vd d = shifted ? x - td_vd_all(shift) : x;
-    sum[0] = td_vd_add_aside(d, sum[0]);
+    sum[0] = aside ? td_vd_add_aside(d, sum[0]) : sum[0] + d;
     sum[1] = shifted || dtype == TD_F64 ? sum[1] + d * d : td_vd_exact_fma(d, d, sum[1]);
+}
+
+/* The difference of a vector of pairs, added to the sums of a column; |d|. */
+TD_INLINE td_vd add_distances(td_vd sum[TD_SUM_AB], td_vd *max_abs, td_vd *max_rel, td_vd x, td_vd y)
+{
+    td_vd d = absolute(x - y), size = absolute(x) + td_vd_all(TD_REL_EPSILON);
+    sum[TD_SUM_ABS] += d;
+    sum[TD_SUM_SQUARE] += d * d;
+    *max_abs = td_vd_max(d, *max_abs);
+    td_vd rel = d / size;
+    sum[TD_SUM_REL] += rel;
+    *max_rel = td_vd_max(rel, *max_rel);
+    return d;
 }
 
 /* All that a loop does not use should be in memory by now: the registers just suffice for what it does. */
@@ -106,16 +121,9 @@ TD_INLINE void add_column(struct sums *s, int c, enum td_dtype ta, enum td_dtype
         td_vd x = td_column_load(ta, t->wide_a, at, c), y = td_column_load(tb, t->wide_b, at, c);
         __builtin_prefetch(ahead, 0, 2);
         ahead += TD_LANES / shares * size;
-        add_side(&sum[A1], ta, x, s->shift_a, shifted);
-        add_side(&sum[B1], tb, y, s->shift_b, shifted);
-        sum[TD_SUM_AB] = ta == TD_F64 ? sum[TD_SUM_AB] + x * y : td_vd_exact_fma(x, y, sum[TD_SUM_AB]);
-        td_vd d = absolute(x - y), size_a = absolute(x) + td_vd_all(TD_REL_EPSILON);
-        sum[TD_SUM_ABS] += d;
-        sum[TD_SUM_SQUARE] += d * d;
-        max_abs = td_vd_max(d, max_abs);
-        td_vd rel = d / size_a;
-        sum[TD_SUM_REL] += rel;
-        max_rel = td_vd_max(rel, max_rel);
+        add_side(&sum[A1], ta, x, s->shift_a, shifted, true);
+        add_side(&sum[B1], tb, y, s->shift_b, shifted, true);
+        td_vd d = add_distances(sum, &max_abs, &max_rel, x, y);
         if (!has_ulps(ta, tb))
             differing += d != td_vd_all(0);
     }
@@ -124,6 +132,26 @@ TD_INLINE void add_column(struct sums *s, int c, enum td_dtype ta, enum td_dtype
     s->max_abs = max_abs;
     s->max_rel = max_rel;
     s->differing = differing;
+}
+
+/* The sums of a.b, to which `lanes` has what follows the rows. */
+TD_INLINE void add_products(double lanes[TD_LANES], enum td_dtype ta, const uint8_t *a, enum td_dtype tb,
+                            const uint8_t *b, int64_t rows)
+{
+    float space[2][TILE * TD_LANES];
+    struct td_doubles sum = {{{0}}};
+    for (int64_t row = 0; row < rows; row += TILE) {
+        int64_t taken = rows - row < TILE ? rows - row : TILE;
+        const uint8_t *p = widen_tile(ta, a + row * TD_LANES * width(ta), taken, space[0]);
+        const uint8_t *q = widen_tile(tb, b + row * TD_LANES * width(tb), taken, space[1]);
+        for (int64_t at = 0; at < taken * TD_LANES; at += TD_LANES)
+            for (int c = 0; c < TD_ROW_DOUBLES; c++) {
+                td_vd x = td_column_load(ta, p, at, c), y = td_column_load(tb, q, at, c);
+                sum.v[c] = ta == TD_F64 ? sum.v[c] + x * y : td_vd_exact_fma(x, y, sum.v[c]);
+            }
+    }
+    for (int i = 0; i < TD_LANES; i++)
+        lanes[i] += ((const double *)sum.v)[i];
 }
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
@@ -202,7 +230,102 @@ TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct t
     t->wide_b = widen_tile(tb, t->b, t->rows, space[1]);
 }
 
+/* --- Packed pairs --------------------------------------------------------------------------------------- */
+
+/* Packs a tile, and adds up side a: the one waits for the other's additions otherwise. Every other column
+ * adds aside, so that all units are in use. */
+TD_INLINE void pack_and_add(struct sums *s, enum td_dtype dtype, const uint8_t *a, const uint8_t *b,
+                            bool shifted, struct td_packed *packed)
+{
+    float wide[TILE * TD_LANES];
+    td_vd sums[TD_ROW_DOUBLES][2];
+    int64_t count = packed->count;
+    for (int c = 0; c < TD_ROW_DOUBLES; c++)
+        for (int k = 0; k < 2; k++)
+            sums[c][k] = s->v[A1 + k].v[c];
+    for (int64_t at = 0; at < TILE * TD_LANES; at += TD_LANES) {
+        __builtin_prefetch(a + (at + TD_BLOCK_LENGTH) * 2, 0, 2);
+        __builtin_prefetch(b + (at + TD_BLOCK_LENGTH) * 2, 0, 2);
+        td_stage(dtype, a + at * 2, wide + at);
+        count = td_pack_row(packed, count, a + at * 2, b + at * 2);
+        for (int c = 0; c < TD_ROW_DOUBLES; c++)
+            add_side(sums[c], dtype, td_column_load(dtype, (const uint8_t *)wide, at, c), s->shift_a, shifted,
+                     c % 2 == 0);
+    }
+    packed->count = count;
+    for (int c = 0; c < TD_ROW_DOUBLES; c++)
+        for (int k = 0; k < 2; k++)
+            s->v[A1 + k].v[c] = sums[c][k];
+}
+
+/* Stages rows of packed pairs, and sees how far they are apart. */
+TD_INLINE void stage_packed(struct sums *s, enum td_dtype dtype, const uint16_t *a, const uint16_t *b,
+                            int64_t rows, float space[2][TILE * TD_LANES])
+{
+    struct td_ulps_16 ulps = s->ulps.narrow;
+    for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
+        const uint8_t *p = (const uint8_t *)(a + at), *q = (const uint8_t *)(b + at);
+        for (int i = 0; i < TD_ROW_KEYS; i++)
+            ulps = td_ulps_see_16(ulps, td_vi16_order(((const td_vi16_loose *)p)[i]),
+                                  td_vi16_order(((const td_vi16_loose *)q)[i]));
+        td_stage(dtype, p, space[0] + at);
+        td_stage(dtype, q, space[1] + at);
+    }
+    s->ulps.narrow = ulps;
+    s->ulps.seen += rows * TD_LANES;
+}
+
+/* Column c of packed pairs; `mean` is that of side a. */
+TD_INLINE void add_packed_column(struct sums *s, int c, enum td_dtype dtype, int64_t rows,
+                                 float space[2][TILE * TD_LANES], double mean, bool first)
+{
+    td_vd sum[TD_SUM_AB], max_abs = s->max_abs, max_rel = s->max_rel;
+    td_vd moved = first ? td_vd_all(0) : s->v[B1].v[c], product = first ? td_vd_all(0) : s->v[B2].v[c];
+    for (int k = 0; k < TD_SUM_AB; k++)
+        sum[k] = first ? td_vd_all(0) : s->v[k].v[c];
+    for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
+        td_vd x = td_column_load(dtype, (const uint8_t *)space[0], at, c);
+        td_vd y = td_column_load(dtype, (const uint8_t *)space[1], at, c), d = x - y;
+        add_distances(sum, &max_abs, &max_rel, x, y);
+        moved = td_vd_add_aside(d, moved);
+        product += d * (x - td_vd_all(mean));
+    }
+    for (int k = 0; k < TD_SUM_AB; k++)
+        s->v[k].v[c] = sum[k];
+    s->v[B1].v[c] = moved;
+    s->v[B2].v[c] = product;
+    s->max_abs = max_abs;
+    s->max_rel = max_rel;
+}
+
+/* All that was packed, to whole rows: pairs of zeros add nothing. */
+TD_INLINE void add_packed(struct sums *s, enum td_dtype dtype, struct td_packed *packed, double mean)
+{
+    float space[2][TILE * TD_LANES];
+    int64_t rows = packed->count / TD_LANES + 1;
+    memset(packed->a + packed->count, 0, TD_LANES * sizeof *packed->a);
+    memset(packed->b + packed->count, 0, TD_LANES * sizeof *packed->b);
+    for (int64_t row = 0; row < rows; row += TILE) {
+        int64_t taken = rows - row < TILE ? rows - row : TILE;
+        stage_packed(s, dtype, packed->a + row * TD_LANES, packed->b + row * TD_LANES, taken, space);
+        for (int c = 0; c < TD_ROW_DOUBLES; c++)
+            add_packed_column(s, c, dtype, taken, space, mean, row == 0);
+    }
+}
+
 /* --- A block -------------------------------------------------------------------------------------------- */
+
+TD_INLINE bool all_finite(const struct sums *s)
+{
+    td_vd sum = {0};
+    for (int i = 0; i < TD_ROW_DOUBLES; i++)
+        sum += s->v[TD_SUM_ABS].v[i];
+    td_vi64 finite = td_vd_finite(sum);
+    int64_t count = 0;
+    for (int i = 0; i < TD_PER_DOUBLES; i++)
+        count -= finite[i];
+    return count == TD_PER_DOUBLES;
+}
 
 TD_INLINE void scan(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
                     int64_t rows, bool shifted)
@@ -217,18 +340,6 @@ TD_INLINE void scan(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_
         for (int c = 0; c < TD_ROW_DOUBLES; c++)
             add_column(s, c, ta, tb, shifted, &t);
     }
-}
-
-TD_INLINE bool all_finite(const struct sums *s)
-{
-    td_vd sum = {0};
-    for (int i = 0; i < TD_ROW_DOUBLES; i++)
-        sum += s->v[TD_SUM_ABS].v[i];
-    td_vi64 finite = td_vd_finite(sum);
-    int64_t count = 0;
-    for (int i = 0; i < TD_PER_DOUBLES; i++)
-        count -= finite[i];
-    return count == TD_PER_DOUBLES;
 }
 
 /* One side of what was summed, and its elements behind the last whole row. */
@@ -251,8 +362,9 @@ TD_INLINE struct td_partial finish_side(const struct td_doubles sums[2], double 
 
 TD_INLINE void collect(const struct sums *s, struct td_pair_lanes *out)
 {
-    for (int k = 0; k < TD_PAIR_SUMS; k++)
+    for (int k = 0; k < TD_SUM_AB; k++)
         memcpy(out->sum[k], s->v[k].v, sizeof out->sum[k]);
+    memset(out->sum[TD_SUM_AB], 0, sizeof out->sum[TD_SUM_AB]);
     out->max_abs = out->max_rel = out->max_ulp = 0;
     out->unpaired = out->differing = out->nan_both = out->inf_same = 0;
     for (int i = 0; i < TD_PER_DOUBLES; i++) {
@@ -280,6 +392,70 @@ static void add_tail(struct td_pair_lanes *out, const struct td_pair_lanes *tail
     out->inf_same += tail->inf_same;
 }
 
+TD_INLINE void begin(struct sums *s, enum td_dtype ta, enum td_dtype tb)
+{
+    s->max_abs = s->max_rel = td_vd_all(0);
+    s->max_ulp_wide = (td_vi64){0} + INT64_MIN;
+    s->differing = (td_vi64){0};
+    s->ulps.seen = 0;
+    s->ulps.wide = (struct td_ulps_32){{0}, {0}};
+    s->ulps.narrow = (struct td_ulps_16){{0}, {0}};
+    td_seen_begin(&s->a, ta);
+    td_seen_begin(&s->b, tb);
+}
+
+/* A whole block of a 16-bit type; false where something is not finite. */
+TD_INLINE bool packed_block(struct sums *s, enum td_dtype dtype, const uint8_t *a, const uint8_t *b,
+                            struct td_pair_block *out)
+{
+    struct td_packed packed;
+    packed.count = 0;
+    s->shift_a = td_vector_shift(dtype, a, TD_BLOCK_LENGTH, 2);
+    s->v[A1] = s->v[A2] = (struct td_doubles){{{0}}};
+    for (int64_t at = 0; at < TD_BLOCK_LENGTH; at += TILE * TD_LANES) {
+        s->a.keys = td_look_at_keys(s->a.keys, a + at * 2, TILE * TD_LANES);
+        s->b.keys = td_look_at_keys(s->b.keys, b + at * 2, TILE * TD_LANES);
+        if (s->shift_a == 0)
+            pack_and_add(s, dtype, a + at * 2, b + at * 2, false, &packed);
+        else
+            pack_and_add(s, dtype, a + at * 2, b + at * 2, true, &packed);
+    }
+    if (!td_keys_are_finite(&s->a.keys, dtype) || !td_keys_are_finite(&s->b.keys, dtype))
+        return false;
+    out->a = finish_side(&s->v[A1], s->shift_a, &s->a, dtype, a, TD_BLOCK_LENGTH);
+    add_packed(s, dtype, &packed, out->a.mean);
+    return true;
+}
+
+/* Side b of a packed block of which all else is known. */
+TD_INLINE void follow(struct sums *s, enum td_dtype dtype, const uint8_t *b, struct td_pair_block *out)
+{
+    double moves[TD_PAIR_MOVES][TD_LANES];
+    memcpy(moves[TD_MOVE_SUM], s->v[B1].v, sizeof moves[TD_MOVE_SUM]);
+    memcpy(moves[TD_MOVE_PRODUCT], s->v[B2].v, sizeof moves[TD_MOVE_PRODUCT]);
+    out->b = finish_side(&s->v[B1], 0, &s->b, dtype, b, TD_BLOCK_LENGTH);
+    if (!td_pair_follow(&out->b, &out->a, moves, out->pairs.sum[TD_SUM_SQUARE]))
+        out->b = TIER_KERNELS(TD_TIER).stats[dtype](b, TD_BLOCK_LENGTH);
+}
+
+/* The rows of any block, and what each side of it comes to; false where something in them is not finite. */
+TD_INLINE bool plain_block(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb,
+                           const uint8_t *b, int64_t count, struct td_pair_block *out)
+{
+    int64_t rows = count / TD_LANES;
+    s->shift_a = td_vector_shift(ta, a, count, width(ta));
+    s->shift_b = td_vector_shift(tb, b, count, width(tb));
+    if (s->shift_a == 0 && s->shift_b == 0)
+        scan(s, ta, a, tb, b, rows, false);
+    else
+        scan(s, ta, a, tb, b, rows, true);
+    if (rows == 0 || !all_finite(s))
+        return false;
+    out->a = finish_side(&s->v[A1], s->shift_a, &s->a, ta, a, count);
+    out->b = finish_side(&s->v[B1], s->shift_b, &s->b, tb, b, count);
+    return true;
+}
+
 TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b, int64_t count,
                      struct td_pair_block *out)
 {
@@ -287,29 +463,16 @@ TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const
     td_pair_lanes_kernel *exact = td_pair_lanes_scalar[ta][tb];
     struct td_pair_lanes lanes;
     struct sums s; /* not all of it is ever used, so it is not worth clearing */
-    s.max_abs = s.max_rel = td_vd_all(0);
-    s.max_ulp_wide = (td_vi64){0} + INT64_MIN;
-    s.differing = (td_vi64){0};
-    s.ulps.seen = 0;
-    s.ulps.wide = (struct td_ulps_32){{0}, {0}};
-    s.ulps.narrow = (struct td_ulps_16){{0}, {0}};
-    td_seen_begin(&s.a, ta);
-    td_seen_begin(&s.b, tb);
-    s.shift_a = td_vector_shift(ta, a, count, width(ta));
-    s.shift_b = td_vector_shift(tb, b, count, width(tb));
-    if (s.shift_a == 0 && s.shift_b == 0)
-        scan(&s, ta, a, tb, b, rows, false);
-    else
-        scan(&s, ta, a, tb, b, rows, true);
-    if (rows == 0 || !all_finite(&s)) {
+    begin(&s, ta, tb);
+    bool packs = td_pair_packs(ta, a, tb, b, count);
+    if (!(packs ? packed_block(&s, ta, a, b, out) : plain_block(&s, ta, a, tb, b, count, out))) {
         out->a = TIER_KERNELS(TD_TIER).stats[ta](a, count);
         out->b = TIER_KERNELS(TD_TIER).stats[tb](b, count);
         exact(a, b, count, &lanes);
         out->pairs = td_pair_finish(&lanes, count);
+        td_pair_product(out);
         return;
     }
-    out->a = finish_side(&s.v[A1], s.shift_a, &s.a, ta, a, count);
-    out->b = finish_side(&s.v[B1], s.shift_b, &s.b, tb, b, count);
     collect(&s, &lanes);
     if (taken < count) {
         struct td_pair_lanes tail;
@@ -317,6 +480,12 @@ TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const
         add_tail(&lanes, &tail);
     }
     out->pairs = td_pair_finish(&lanes, count);
+    if (packs)
+        follow(&s, ta, b, out);
+    if (!td_pair_product(out)) {
+        add_products(lanes.sum[TD_SUM_AB], ta, a, tb, b, rows);
+        out->pairs.sum[TD_SUM_AB] = td_lanes_combine(lanes.sum[TD_SUM_AB]);
+    }
 }
 
 TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,

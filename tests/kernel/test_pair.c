@@ -28,7 +28,20 @@ enum { FLOATS = sizeof floats / sizeof *floats };
 /* --- values -------------------------------------------------------------------------------------------- */
 
 /* What the elements of the two sides may look like. */
-enum fill { BITS, TAME, SPECIAL, SUBNORMAL, SIGNS, EQUAL, POSITIVE, CLOSE, FILLS };
+enum fill {
+    BITS,
+    TAME,
+    SPECIAL,
+    SUBNORMAL,
+    SIGNS,
+    EQUAL,
+    POSITIVE,
+    CLOSE,
+    FEW,
+    FEW_POSITIVE,
+    FEW_SPECIAL,
+    FILLS
+};
 
 static uint64_t special(enum td_dtype dtype)
 {
@@ -65,11 +78,14 @@ static uint64_t element(enum td_dtype dtype, enum fill fill)
     switch (fill) {
     case TAME:
     case CLOSE:
+    case FEW:
         return tame(dtype);
     case SPECIAL:
+    case FEW_SPECIAL:
         return random_u64() % 3 ? tame(dtype) : special(dtype);
     case SUBNORMAL:
         return (random_u64() & 7) | sign;
+    case FEW_POSITIVE:
     case POSITIVE: /* far from zero for their spread: they are summed around a shift */
         return tame(dtype) & ~(UINT64_C(1) << (8 * td_dtype_size(dtype) - 1));
     case SIGNS:
@@ -98,7 +114,22 @@ static void disturb(enum td_dtype dtype, uint8_t *elements, int64_t count)
         elements[(random_u64() % (uint64_t)count + 1) * size - 1] ^= 0x80;
 }
 
-/* EQUAL: the same elements on both sides where the types are the same; CLOSE: nearly. */
+/* Changes some elements at random: mostly one in five, at times so that half of the rows are full of them. */
+static void change_few(enum td_dtype dtype, enum fill fill, uint8_t *elements, int64_t count)
+{
+    size_t size = td_dtype_size(dtype);
+    bool crowded = random_u64() % 2;
+    for (int64_t i = 0; i < count; i++) {
+        bool full = crowded && i >= TD_PACK_SAMPLE && i / TD_LANES % 2;
+        uint64_t bits = element(dtype, fill);
+        if (full || random_u64() % 5 == 0)
+            memcpy(elements + (size_t)i * size, &bits, size);
+    }
+    if (count > 0 && random_u64() % 4 == 0) /* b hardly varies where a does */
+        memset(elements + (size_t)count / 2 * size, 0, (size_t)(count - count / 2) * size);
+}
+
+/* EQUAL: the same elements on both sides where the types are the same; CLOSE: nearly; FEW: most of them. */
 static void fill_sides(enum td_dtype ta, uint8_t *a, enum td_dtype tb, uint8_t *b, enum fill fill,
                        int64_t count)
 {
@@ -106,10 +137,13 @@ static void fill_sides(enum td_dtype ta, uint8_t *a, enum td_dtype tb, uint8_t *
     fill_side(tb, fill, b, count);
     if (fill == POSITIVE && random_u64() % 2)
         fill_side(tb, TAME, b, count);
-    if ((fill == EQUAL || fill == CLOSE) && ta == tb)
+    bool few = fill == FEW || fill == FEW_POSITIVE || fill == FEW_SPECIAL;
+    if ((fill == EQUAL || fill == CLOSE || few) && ta == tb)
         memcpy(b, a, (size_t)count * td_dtype_size(ta));
     if (fill == CLOSE && ta == tb)
         disturb(ta, b, count);
+    if (few && ta == tb)
+        change_few(ta, fill, b, count);
 }
 
 /* --- tiers --------------------------------------------------------------------------------------------- */
@@ -529,6 +563,36 @@ static void against_wide(void **state)
     free(a);
 }
 
+/* 16-bit floats of which a fifth differs: packed, and side b known from side a. */
+static void few_differ(void **state)
+{
+    (void)state;
+    enum { COUNT = 300000 };
+    uint16_t *a = malloc(COUNT * sizeof *a), *b = malloc(COUNT * sizeof *b);
+    double *x = malloc(COUNT * sizeof *x), *y = malloc(COUNT * sizeof *y);
+    const struct td_shape shape = {.ndim = 1, .size = {COUNT}};
+    static const enum fill fills[] = {FEW, FEW_POSITIVE};
+    for (int round = 0; round < 16; round++) {
+        enum td_dtype dtype = round % 2 ? TD_F16 : TD_BF16;
+        fill_sides(dtype, (uint8_t *)a, dtype, (uint8_t *)b, fills[round / 2 % 2], COUNT);
+        td_convert_f64(dtype, a, COUNT, x);
+        td_convert_f64(dtype, b, COUNT, y);
+        struct made ma, mb;
+        struct tdbg_stats stats;
+        struct td_metrics m =
+            measure(single(&ma, a, dtype, &shape, NULL), single(&mb, b, dtype, &shape, NULL), NULL);
+        check_against_wide(x, y, COUNT, &m);
+        assert_ok(td_stats(&mb.parts[0], NULL, NULL, &stats, NULL));
+        assert_true(fabs(m.b.mean - stats.mean) <= 1e-13 * (fabs(stats.mean) + stats.std));
+        assert_true(fabs(m.b.std - stats.std) <= 1e-13 * stats.std);
+        assert_true(m.b.min == stats.min && m.b.max == stats.max && m.b.zeros == stats.zeros);
+    }
+    free(y);
+    free(x);
+    free(b);
+    free(a);
+}
+
 /* Of equal differences the first counts, wherever chunks and blocks begin. */
 static void argmax_is_the_first(void **state)
 {
@@ -641,13 +705,21 @@ static void integers_examined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiers_equal_scalar),     cmocka_unit_test(tiers_count_beyond),
-        cmocka_unit_test(no_place_is_overlooked), cmocka_unit_test(ulps),
-        cmocka_unit_test(strides_threads_tiers),  cmocka_unit_test(all_types),
-        cmocka_unit_test(concatenated),           cmocka_unit_test(summed),
-        cmocka_unit_test(against_wide),           cmocka_unit_test(argmax_is_the_first),
-        cmocka_unit_test(nothing_paired),         cmocka_unit_test(examined),
-        cmocka_unit_test(complex_examined),       cmocka_unit_test(integers_examined),
+        cmocka_unit_test(tiers_equal_scalar),
+        cmocka_unit_test(tiers_count_beyond),
+        cmocka_unit_test(no_place_is_overlooked),
+        cmocka_unit_test(ulps),
+        cmocka_unit_test(strides_threads_tiers),
+        cmocka_unit_test(all_types),
+        cmocka_unit_test(concatenated),
+        cmocka_unit_test(summed),
+        cmocka_unit_test(against_wide),
+        cmocka_unit_test(few_differ),
+        cmocka_unit_test(argmax_is_the_first),
+        cmocka_unit_test(nothing_paired),
+        cmocka_unit_test(examined),
+        cmocka_unit_test(complex_examined),
+        cmocka_unit_test(integers_examined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
