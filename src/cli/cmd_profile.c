@@ -19,7 +19,7 @@ struct profile_options {
     int64_t depth, top;
     const char *sort, *compare;
     const char *perfetto, *flame, *collapsed; /* files to write */
-    bool flat;
+    bool flat, series;
 };
 
 static bool sort_of(const char *text, enum profile_sort *out)
@@ -52,14 +52,14 @@ static int open_source(struct cli *cli, const char *path, struct td_profile_sour
 }
 
 static bool write_json(const char *path, const struct td_profile_source *source,
-                       const struct td_findings *findings)
+                       const struct td_findings *findings, bool series)
 {
     struct td_json json, *j = &json;
     td_json_to_file(j, stdout);
     td_json_begin_object(j);
     td_json_field_int(j, "version", 1);
     td_json_field_string(j, "path", path);
-    bool good = td_profile_json(j, source, findings);
+    bool good = td_profile_json(j, source, findings, series);
     td_json_end_object(j);
     td_json_newline(j);
     return td_json_finish(j) && good;
@@ -73,7 +73,7 @@ static int report(struct cli *cli, const char *path, const struct td_profile_sou
     if (td_profile_find_findings(&source->profile, &findings, &error) != TDBG_OK)
         return cli_fail(path, &error);
     if (cli->json)
-        return write_json(path, source, &findings) ? EXIT_FINE : EXIT_TROUBLE;
+        return write_json(path, source, &findings, view->series) ? EXIT_FINE : EXIT_TROUBLE;
     profile_print_head(cli, path, source);
     if (source->profile.node_count > 1 && !profile_print_table(cli, &source->profile, view))
         return EXIT_TROUBLE;
@@ -187,7 +187,8 @@ static int run(struct cli *cli, int argc, char **argv)
     if (args.count != 1)
         return cli_fail_usage(&cmd_profile,
                               args.count ? "one RUN or TRACE at a time" : "no RUN or TRACE given");
-    struct profile_view view = {.depth = wanted.depth, .top = wanted.top, .flat = wanted.flat};
+    struct profile_view view = {
+        .depth = wanted.depth, .top = wanted.top, .flat = wanted.flat, .series = wanted.series};
     if (!sort_of(wanted.sort, &view.sort))
         return cli_fail_usage(&cmd_profile, "--sort takes total, self, calls, name or order, not '%s'",
                               wanted.sort);
@@ -206,6 +207,7 @@ static const struct option options[] = {
     {"flame", 0, OPTION_TEXT, AT(flame), "FILE", "write a flame graph (SVG)"},
     {"collapsed", 0, OPTION_TEXT, AT(collapsed), "FILE", "write collapsed stacks, self time in nanoseconds"},
     {"flat", 0, OPTION_FLAG, AT(flat), NULL, "by name, wherever it was called, instead of the tree"},
+    {"series", 0, OPTION_FLAG, AT(series), NULL, "with --json: the time of each scope in each step"},
     {0},
 };
 

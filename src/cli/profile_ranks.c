@@ -24,7 +24,7 @@ struct ranks {
 /* --- JSON ------------------------------------------------------------------------------------------------
  */
 
-static bool write_json(const struct ranks *r)
+static bool write_json(const struct ranks *r, bool series)
 {
     struct td_json json, *j = &json;
     struct td_findings findings;
@@ -39,7 +39,7 @@ static bool write_json(const struct ranks *r)
     for (size_t i = 0; i < r->count && good; i++) {
         good = td_profile_find_findings(r->profiles[i], &findings, NULL) == TDBG_OK;
         td_json_begin_object(j);
-        good = good && td_profile_json(j, &r->sources[i], &findings);
+        good = good && td_profile_json(j, &r->sources[i], &findings, series);
         td_json_end_object(j);
     }
     td_json_end_array(j);
@@ -199,7 +199,7 @@ int profile_report_ranks(struct cli *cli, const char *path, const int *ranks, si
     int status = good ? load(cli, &r) : EXIT_TROUBLE;
     if (good && status == EXIT_FINE) {
         if (cli->json)
-            good = write_json(&r);
+            good = write_json(&r, view->series);
         else if ((good = print_ranks(cli, &r) && (putchar('\n'), print_scopes(cli, &r, view))))
             print_stragglers(&r);
     }

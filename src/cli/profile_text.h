@@ -12,7 +12,8 @@ struct profile_view {
     int64_t depth; /* deeper scopes are left out; -1: all */
     int64_t top;   /* rows, the heaviest; 0: all */
     enum profile_sort sort;
-    bool flat; /* by name, wherever it was called */
+    bool flat;   /* by name, wherever it was called */
+    bool series; /* with --json: the time of each scope in each step */
 };
 
 /* One or two lines on what was recorded. */

@@ -1,6 +1,7 @@
 /* profile_json.c: see profile_json.h. */
 #include "report/profile_json.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 void td_profile_spread_json(struct td_json *j, const char *key, const struct td_spread *s)
@@ -48,7 +49,22 @@ static void write_work(struct td_json *j, const struct td_profile_node *n)
     }
 }
 
-static void write_node(struct td_json *j, const struct td_profile *p, uint32_t node, double *work)
+/* Steps that did not call the scope are null. */
+static void write_series(struct td_json *j, const struct td_profile *p, uint32_t node)
+{
+    const float *series = td_profile_series(p, node);
+    td_json_key(j, "steps_ns");
+    td_json_begin_array(j);
+    for (size_t i = 0; series && i < p->kept; i++)
+        if (isnan(series[i]))
+            td_json_null(j);
+        else
+            td_json_int(j, (int64_t)series[i]);
+    td_json_end_array(j);
+}
+
+static void write_node(struct td_json *j, const struct td_profile *p, uint32_t node, double *work,
+                       bool series)
 {
     const struct td_profile_node *n = &p->nodes[node];
     char path[8192];
@@ -65,15 +81,17 @@ static void write_node(struct td_json *j, const struct td_profile *p, uint32_t n
     td_json_field_int(j, "max_ns", n->most_ns);
     write_work(j, n);
     td_profile_spread_json(j, "per_step", &spread);
+    if (series)
+        write_series(j, p, node);
     td_json_end_object(j);
 }
 
 /* Depth first: a parent before its children. */
-static void write_tree(struct td_json *j, const struct td_profile *p, double *work)
+static void write_tree(struct td_json *j, const struct td_profile *p, double *work, bool series)
 {
     uint32_t node = p->nodes[TD_PROFILE_ROOT].first;
     while (node) {
-        write_node(j, p, node, work);
+        write_node(j, p, node, work, series);
         if (p->nodes[node].first) {
             node = p->nodes[node].first;
             continue;
@@ -176,7 +194,7 @@ static void write_source(struct td_json *j, const struct td_profile_source *s)
 }
 
 bool td_profile_json(struct td_json *j, const struct td_profile_source *source,
-                     const struct td_findings *findings)
+                     const struct td_findings *findings, bool series)
 {
     const struct td_profile *p = &source->profile;
     double *work = malloc((p->kept + 1) * sizeof *work);
@@ -194,7 +212,7 @@ bool td_profile_json(struct td_json *j, const struct td_profile_source *source,
     write_threads(j, p);
     td_json_key(j, "scopes");
     td_json_begin_array(j);
-    write_tree(j, p, work);
+    write_tree(j, p, work, series);
     td_json_end_array(j);
     write_findings(j, p, findings);
     free(work);

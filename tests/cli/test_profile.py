@@ -66,6 +66,14 @@ def test_percentiles_are_those_of_numpy(tdbg, tmp_path):
         assert spread[f"p{share}_ns"] == pytest.approx(np.percentile(times, share), rel=1e-6)
 
 
+def test_series(tdbg, tmp_path):
+    run = model(tmp_path / "run", 6, lambda step, i: (step + 1) * MS, 2)
+    assert "steps_ns" not in tdbg.json("profile", run)["scopes"][0]
+    found = scopes(tdbg.json("profile", run, "--series"))
+    assert found["model/layers.1"]["steps_ns"] == [i * MS for i in range(1, 7)]
+    assert found["model"]["steps_ns"] == [2 * i * MS + 2 * MS for i in range(1, 7)]
+
+
 def test_threads_merge_by_path(tdbg, tmp_path):
     run = Run(tmp_path / "run")
     run.spans([("work/a", 0, 4 * MS, 0), ("work", 0, 10 * MS, 0)])
@@ -265,6 +273,18 @@ def test_self_times_of_a_recorded_program_are_its_wall_time(tdbg, tmp_path):
     found = scopes(document)
     assert found["model/layers.1/attn"]["calls"] == 4 and found["model/layers.1"]["self_ns"] >= 40 * MS
     assert document["steps"]["count"] == 4 and findings(document)["idle"]["value"] < 0.5, "it only sleeps"
+
+
+@pytest.mark.slow
+def test_gpus_are_sampled_while_a_run_is_recorded(tdbg, tmp_path, monkeypatch):
+    """With a library that claims to be NVML, made by the build."""
+    fake = BINARY.parent / "tests" / "unit" / "nvidia"
+    if not (fake / "libnvidia-ml.so.1").exists():
+        pytest.skip("this build has no unit tests")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake))
+    document = tdbg.json("profile", record(tmp_path, "step 0\nbegin a\nsleep 2500\nend\nstep 1\n"))
+    means = {gauge["name"]: gauge["mean"] for gauge in document["gauges"]}
+    assert means == {"gpu0.utilisation": 40, "gpu0.memory": 2**30, "gpu1.utilisation": 90, "gpu1.memory": 2**31}
 
 
 def test_recorded_threads(tdbg, tmp_path):
