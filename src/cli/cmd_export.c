@@ -1,8 +1,11 @@
-/* cmd_export.c: `tdbg export KIND …`: what was recorded, in the files of other programs. Each kind is a row
- * of a table, with the operands it takes. */
+/* cmd_export.c: `tdbg export KIND …`: runs and tensors in the files of other programs. Each kind is a row of
+ * a table, with the operands it takes. */
 #include "cli/cli.h"
 
+#include "cli/operand.h"
 #include "cli/outfile.h"
+#include "cli/text.h"
+#include "report/safetensors_file.h"
 #include "report/tensorboard.h"
 #include "store/run_folders.h"
 
@@ -125,10 +128,65 @@ static int tensorboard(struct cli *cli, char **operands)
     return status;
 }
 
+/* --- safetensors ---------------------------------------------------------------------------------------- */
+
+static const struct td_tensor *operand_at(const void *operand, size_t i)
+{
+    const struct operand *o = operand;
+    return o->named ? &o->selection.part : operand_tensor(o, i);
+}
+
+static tdbg_status verify_all(const struct operand *o, struct tdbg_error *error)
+{
+    for (size_t i = 0; i < operand_count(o); i++)
+        TD_TRY(td_input_verify(operand_tensor(o, i), error));
+    return TDBG_OK;
+}
+
+static tdbg_status write_safetensors(struct cli *cli, const struct operand *o, const char *path,
+                                     struct td_safetensors_counts *counts, struct tdbg_error *error)
+{
+    struct outfile out;
+    if (o->named && !o->selection.whole)
+        return td_fail(error, TDBG_UNSUPPORTED, "a slice of a %s tensor cannot be written",
+                       o->selection.tensor->sparse ? "sparse" : td_dtype_name(o->selection.tensor->dtype));
+    TD_TRY(outfile_open(&out, path, error));
+    tdbg_status status =
+        td_safetensors_write(o, operand_at, operand_count(o), out.file, cli->job, counts, error);
+    if (status == TDBG_OK)
+        status = verify_all(o, error);
+    if (status == TDBG_OK)
+        return outfile_commit(&out, error);
+    outfile_discard(&out);
+    return status;
+}
+
+static int safetensors(struct cli *cli, char **operands)
+{
+    struct td_safetensors_counts counts = {0};
+    struct tdbg_error error;
+    struct operand o;
+    char size[SIZE_TEXT];
+    int status = operand_open(cli, operands[0], false, &o);
+    if (status != EXIT_FINE)
+        return status;
+    if (write_safetensors(cli, &o, operands[1], &counts, &error) != TDBG_OK)
+        status = cli_fail(operands[1], &error);
+    operand_release(&o);
+    if (status == EXIT_FINE && counts.left_out)
+        fprintf(stderr, "tdbg: %" PRIu64 " tensor%s left out: safetensors has no %s\n", counts.left_out,
+                counts.left_out == 1 ? "" : "s", counts.why);
+    if (status == EXIT_FINE && !cli->quiet && strcmp(operands[1], "-") != 0)
+        printf("%s: %" PRIu64 " tensor%s, %s\n", operands[1], counts.written, counts.written == 1 ? "" : "s",
+               text_size(size, counts.bytes));
+    return status;
+}
+
 /* --- The command ---------------------------------------------------------------------------------------- */
 
 static const struct kind kinds[] = {
     {"tensorboard", "RUN DIR", 2, tensorboard},
+    {"safetensors", "PATH FILE", 2, safetensors},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -163,7 +221,7 @@ static const struct option options[] = {{0}};
 
 const struct command cmd_export = {
     .name = "export",
-    .summary = "Write a recorded run for other programs: TensorBoard.",
+    .summary = "Write for other programs: a run for TensorBoard, tensors as safetensors.",
     .usage = "KIND ...",
     .options = options,
     .run = run,
@@ -172,8 +230,12 @@ const struct command cmd_export = {
         "  tensorboard RUN DIR    an event file: scalars as recorded, a histogram of each tensor of which a\n"
         "                         sketch or the values were kept; each rank in a folder of its own. The\n"
         "                         same run makes the same file name, so exporting again replaces it.\n"
+        "  safetensors PATH FILE  all tensors of PATH, or PATH:NAME[slice], in one .safetensors file; '-' "
+        "is\n"
+        "                         standard output. Block-quantised values become float32.\n"
         "\n"
         "  tdbg export tensorboard runs/a logs/a && tensorboard --logdir logs\n"
+        "  tdbg export safetensors model.gguf model.safetensors\n"
         "\n"
         "Single tensors: 'tdbg show PATH:NAME --npy FILE' or '--csv FILE'.\n",
 };
