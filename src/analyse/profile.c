@@ -6,6 +6,8 @@
  */
 #include "analyse/profile.h"
 
+#include "analyse/grow.h"
+#include "analyse/order.h"
 #include "base/checked.h"
 #include "base/utf8.h"
 
@@ -41,19 +43,6 @@ static int64_t subtract_ns(int64_t a, int64_t b)
 }
 
 /* --- Growing -------------------------------------------------------------------------------------------- */
-
-static bool grow(void **items, size_t *room, size_t count, size_t size)
-{
-    if (count < *room)
-        return true;
-    size_t wanted = *room ? *room * 2 : 64;
-    void *bigger = realloc(*items, wanted * size);
-    if (!bigger)
-        return false;
-    *items = bigger;
-    *room = wanted;
-    return true;
-}
 
 static uint32_t *new_slots(size_t count)
 {
@@ -171,7 +160,7 @@ tdbg_status td_profile_name(struct td_profile *p, const char *text, size_t lengt
         return TDBG_OK;
     }
     char *copy = td_arena_strndup(&p->arena, text, length);
-    if (!copy || !grow((void **)&p->names, &p->name_room, p->name_count, sizeof *p->names))
+    if (!copy || !td_grow((void **)&p->names, &p->name_room, p->name_count, sizeof *p->names))
         return td_fail_nomem(error);
     *out = (uint32_t)p->name_count;
     p->names[p->name_count++] = copy;
@@ -190,7 +179,7 @@ tdbg_status td_profile_child(struct td_profile *p, uint32_t parent, uint32_t nam
         return TDBG_OK;
     if (p->node_count == TD_PROFILE_NODES)
         return TDBG_OK;
-    if (!grow((void **)&p->nodes, &p->node_room, p->node_count, sizeof *p->nodes))
+    if (!td_grow((void **)&p->nodes, &p->node_room, p->node_count, sizeof *p->nodes))
         return td_fail_nomem(error);
     struct td_profile_node *above = &p->nodes[parent];
     uint32_t made = (uint32_t)p->node_count++;
@@ -215,7 +204,7 @@ tdbg_status td_profile_init(struct td_profile *p, struct tdbg_error *error)
     td_arena_init(&p->arena, NAME_BYTES);
     uint32_t name;
     tdbg_status status = td_profile_name(p, other_names, sizeof other_names - 1, &name, error);
-    if (status == TDBG_OK && !grow((void **)&p->nodes, &p->node_room, 0, sizeof *p->nodes))
+    if (status == TDBG_OK && !td_grow((void **)&p->nodes, &p->node_room, 0, sizeof *p->nodes))
         status = td_fail_nomem(error);
     if (status != TDBG_OK) {
         td_profile_release(p);
@@ -267,7 +256,7 @@ tdbg_status td_profile_add_thread(struct td_profile *p, const char *name, bool d
         return td_fail(error, TDBG_LIMIT, "more than %d threads", TD_PROFILE_THREADS);
     uint32_t id;
     TD_TRY(td_profile_name(p, name, strlen(name), &id, error));
-    if (!grow((void **)&p->threads, &p->thread_room, p->thread_count, sizeof *p->threads))
+    if (!td_grow((void **)&p->threads, &p->thread_room, p->thread_count, sizeof *p->threads))
         return td_fail_nomem(error);
     p->threads[p->thread_count++] = (struct td_profile_thread){.name = p->names[id], .device = device};
     return TDBG_OK;
@@ -391,30 +380,15 @@ static void add_up(struct td_profile *p)
     root->self_ns = 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Between the two nearest values, as numpy's default does. */
-static double at_rank(const double *sorted, size_t count, double share)
-{
-    double place = share * (double)(count - 1);
-    size_t low = (size_t)place;
-    double rest = place - (double)low;
-    return low + 1 < count ? sorted[low] + rest * (sorted[low + 1] - sorted[low]) : sorted[low];
-}
-
 static struct td_spread spread_of(double *values, size_t count)
 {
     if (!count)
         return (struct td_spread){0};
-    qsort(values, count, sizeof *values, ascending);
+    td_order_sort(values, count);
     return (struct td_spread){.count = count,
-                              .p50 = at_rank(values, count, 0.5),
-                              .p90 = at_rank(values, count, 0.9),
-                              .p99 = at_rank(values, count, 0.99),
+                              .p50 = td_order_quantile(values, count, 0.5),
+                              .p90 = td_order_quantile(values, count, 0.9),
+                              .p99 = td_order_quantile(values, count, 0.99),
                               .least = values[0],
                               .most = values[count - 1]};
 }

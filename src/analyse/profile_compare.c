@@ -1,6 +1,8 @@
 /* profile_compare.c: see profile_compare.h. */
 #include "analyse/profile_compare.h"
 
+#include "analyse/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,12 +112,6 @@ static bool pair_up(struct compare *c)
     return good;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* Benjamini-Hochberg: the largest p that counts when 5 % of what is reported may be chance. Scopes within
  * each other change together, which the method allows. */
 static bool chance_of(const struct td_profile_comparison *out, double *chance)
@@ -127,7 +123,7 @@ static bool chance_of(const struct td_profile_comparison *out, double *chance)
     for (size_t i = 0; i < out->count; i++)
         if (!isnan(out->pairs[i].shift.shift) && out->pairs[i].change == TD_CHANGE_UNKNOWN)
             p[count++] = out->pairs[i].shift.p;
-    qsort(p, count, sizeof *p, ascending);
+    td_order_sort(p, count);
     *chance = -1;
     for (size_t i = 0; i < count; i++)
         if (p[i] <= 0.05 * (double)(i + 1) / (double)count)
@@ -182,14 +178,6 @@ void td_profile_comparison_release(struct td_profile_comparison *comparison)
 
 /* --- Several ranks ---------------------------------------------------------------------------------------
  */
-
-static double median_of(double *values, size_t count)
-{
-    if (!count)
-        return NAN;
-    qsort(values, count, sizeof *values, ascending);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 /* The node of the same path in another profile, or TD_PROFILE_NONE. */
 static uint32_t same_path(const struct td_profile *p, uint32_t node, const struct td_profile *other)
@@ -259,16 +247,16 @@ struct ranks {
 static bool lags(const struct ranks *r, size_t rank, uint32_t node, double step, struct td_straggler *out)
 {
     size_t others = 0;
-    double own = median_of(r->work, times_of(r->profiles[rank], node, r->work));
+    double own = td_order_median(r->work, times_of(r->profiles[rank], node, r->work));
     for (size_t i = 0; i < r->count; i++) {
         uint32_t same = i == rank ? TD_PROFILE_NONE : same_path(r->profiles[rank], node, r->profiles[i]);
         if (same == TD_PROFILE_NONE)
             continue;
-        double median = median_of(r->work, times_of(r->profiles[i], same, r->work));
+        double median = td_order_median(r->work, times_of(r->profiles[i], same, r->work));
         if (!isnan(median))
             r->medians[others++] = median;
     }
-    double usual = median_of(r->medians, others);
+    double usual = td_order_median(r->medians, others);
     *out = (struct td_straggler){.rank = rank, .node = node, .own = own, .others = usual};
     return others > 0 && own > 1.1 * usual && own - usual > 0.01 * step;
 }

@@ -3,6 +3,7 @@
  */
 #include "analyse/profile_findings.h"
 
+#include "analyse/order.h"
 #include "analyse/profile_words.h"
 #include "analyse/shift.h"
 
@@ -210,12 +211,6 @@ static double per_call(const struct td_profile_node *n)
     return n->calls ? (double)n->total_ns / (double)n->calls : (double)n->total_ns;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 enum { SIBLINGS = 512 }; /* among more there are no layers to compare */
 
 /* Of the family of `first` under its parent: how many they are, and their median time a call. */
@@ -227,8 +222,7 @@ static size_t family_of(const struct td_profile *p, uint32_t first, double *medi
     for (uint32_t i = first; i && count < SIBLINGS; i = p->nodes[i].next)
         if (same_family(td_profile_name_of(p, i), name))
             times[count++] = per_call(&p->nodes[i]);
-    qsort(times, count, sizeof *times, ascending);
-    *median = times[count / 2];
+    *median = td_order_median(times, count);
     return count;
 }
 
@@ -241,8 +235,8 @@ static void judge_member(struct judge *j, uint32_t node, size_t family, double m
         return;
     found(j, "outlier", node, times, 1.5,
           "See what it does that they do not: its shapes, type, place in memory.",
-          "%s takes %s a call, %.1f times the median of its %zu siblings (%s).", path_of(j, node, path),
-          td_words_time(own, per_call(n)), times, family - 1, td_words_time(others, median));
+          "%s takes %s a call, %.1f times the median of its kind (%s, %zu scopes).", path_of(j, node, path),
+          td_words_time(own, per_call(n)), times, td_words_time(others, median), family);
 }
 
 static bool is_first_of_family(const struct td_profile *p, uint32_t node)

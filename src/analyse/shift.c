@@ -2,21 +2,12 @@
  * thinned evenly in rank, which moves no median. */
 #include "analyse/shift.h"
 
+#include "analyse/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 enum { MOST = 256 };
-
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median_of(const double *sorted, size_t count)
-{
-    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
-}
 
 /* Values that stand for a sorted series: its middle ranks. */
 static size_t thin(double *out, const double *sorted, size_t count)
@@ -67,12 +58,12 @@ static bool estimate(struct td_shift *out, const double *a, size_t count_a, cons
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++)
             differences[i * n + j] = y[j] - x[i];
-    qsort(differences, m * n, sizeof *differences, ascending);
+    td_order_sort(differences, m * n);
     double pairs = (double)(m * n);
     double reach = 1.96 * sqrt(pairs * (double)(m + n + 1) / 12);
     double first = floor(pairs / 2 - reach);
     size_t low = first > 0 ? (size_t)first : 0;
-    out->shift = median_of(differences, m * n);
+    out->shift = td_order_quantile(differences, m * n, 0.5);
     out->low = differences[low];
     out->high = differences[m * n - 1 - low];
     free(differences);
@@ -81,14 +72,10 @@ static bool estimate(struct td_shift *out, const double *a, size_t count_a, cons
 
 bool td_shift_measure(struct td_shift *out, double *a, size_t count_a, double *b, size_t count_b)
 {
-    if (count_a)
-        qsort(a, count_a, sizeof *a, ascending);
-    if (count_b)
-        qsort(b, count_b, sizeof *b, ascending);
     *out = (struct td_shift){.count_a = count_a,
                              .count_b = count_b,
-                             .median_a = count_a ? median_of(a, count_a) : NAN,
-                             .median_b = count_b ? median_of(b, count_b) : NAN,
+                             .median_a = td_order_median(a, count_a),
+                             .median_b = td_order_median(b, count_b),
                              .shift = NAN,
                              .low = NAN,
                              .high = NAN,

@@ -16,6 +16,7 @@
  */
 #include "analyse/trace.h"
 
+#include "analyse/grow.h"
 #include "analyse/trace_flops.h"
 #include "analyse/trace_scan.h"
 #include "analyse/trace_sort.h"
@@ -63,19 +64,6 @@ struct trace {
     uint32_t memory; /* the name of allocations */
 };
 
-static bool grow(void **items, size_t *room, size_t count, size_t size)
-{
-    if (count < *room)
-        return true;
-    size_t wanted = *room ? *room * 2 : 64;
-    void *bigger = realloc(*items, wanted * size);
-    if (!bigger)
-        return false;
-    *items = bigger;
-    *room = wanted;
-    return true;
-}
-
 /* --- Threads -------------------------------------------------------------------------------------------- */
 
 /* The first 60 bytes of a process or thread number, which are all there is. */
@@ -97,7 +85,7 @@ static bool cover_key(struct trace *t, uint32_t key)
 {
     size_t before = t->thread_of_room;
     while (key >= t->thread_of_room)
-        if (!grow((void **)&t->thread_of, &t->thread_of_room, t->thread_of_room, sizeof *t->thread_of))
+        if (!td_grow((void **)&t->thread_of, &t->thread_of_room, t->thread_of_room, sizeof *t->thread_of))
             return false;
     for (size_t i = before; i < t->thread_of_room; i++)
         t->thread_of[i] = TD_PROFILE_NONE;
@@ -120,7 +108,7 @@ static tdbg_status find_thread(struct trace *t, const struct td_trace_event *e, 
         return TDBG_OK;
     if (t->thread_count == TD_PROFILE_THREADS)
         return td_fail(error, TDBG_LIMIT, "more than %d threads", TD_PROFILE_THREADS);
-    if (!grow((void **)&t->threads, &t->thread_room, t->thread_count, sizeof *t->threads))
+    if (!td_grow((void **)&t->threads, &t->thread_room, t->thread_count, sizeof *t->threads))
         return td_fail_nomem(error);
     t->threads[t->thread_count] = (struct thread){.key = id, .open = TD_PROFILE_NONE};
     name_by_number(&t->threads[t->thread_count], "thread", e->tid);
@@ -201,7 +189,7 @@ static tdbg_status mark_step(struct trace *t, const struct td_trace_event *e, st
         (!td_slice_number((struct td_slice){e->name.data + prefix, e->name.size - prefix}, &number) ||
          fabs(number) > 1e15))
         return TDBG_OK;
-    if (!grow((void **)&t->marks, &t->mark_room, t->mark_count, sizeof *t->marks))
+    if (!td_grow((void **)&t->marks, &t->mark_room, t->mark_count, sizeof *t->marks))
         return td_fail_nomem(error);
     t->marks[t->mark_count++] = (struct mark){e->time_ns, e->time_ns + e->duration_ns, (int64_t)number};
     return TDBG_OK;
@@ -248,7 +236,7 @@ static tdbg_status take_begin(struct trace *t, const struct td_trace_event *e, s
     if (place != TD_PROFILE_NONE) {
         t->begun_free = t->begun[place].below;
     } else {
-        if (!grow((void **)&t->begun, &t->begun_room, t->begun_count, sizeof *t->begun))
+        if (!td_grow((void **)&t->begun, &t->begun_room, t->begun_count, sizeof *t->begun))
             return td_fail_nomem(error);
         place = (uint32_t)t->begun_count++;
     }

@@ -141,7 +141,7 @@ def test_a_slow_layer_stands_out(tdbg, tmp_path):
     document = tdbg.json("profile", model(tmp_path / "run", layer=lambda step, i: 25 * MS if i == 2 else 10 * MS))
     outlier = findings(document)["outlier"]
     assert outlier["scope"] == "model/layers.2" and outlier["value"] == 2.5
-    assert "takes 25 ms a call, 2.5 times the median of its 3 siblings (10 ms)" in outlier["text"]
+    assert "takes 25 ms a call, 2.5 times the median of its kind (10 ms, 4 scopes)" in outlier["text"]
 
 
 def test_even_layers_do_not_stand_out(tdbg, tmp_path):
