@@ -168,7 +168,17 @@ test("a model that is held goes on when the page is closed", async () => {
   assert.equal(await run.ended, 0);
 });
 
-test("the tensors of a run are explored from its dashboard; what is no run is refused in words", async () => {
+test("the tensors of a run are explored from its dashboard", async () => {
+  const run = await live("values", 3, 0.3);
+  assert.equal(await run.ended, 0);
+  const page = await bench.page(address(run));
+  await page.getByRole("button", { name: "Explore tensors" }).click();
+  await page.waitForURL(/\/c\/[0-9a-f]+$/);
+  await page.getByText("layers.2.output").first().waitFor();
+  await bench.quiet(page);
+});
+
+test("what is no run is refused in words", async () => {
   const page = await bench.page(`/run?path=${encodeURIComponent(bench.path("runs"))}`, { expected: [/404/] });
   await page.getByText("no recorded run in").waitFor();
   await page.getByRole("link", { name: "Other runs" }).click();
