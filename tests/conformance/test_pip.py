@@ -25,3 +25,5 @@ def test_pip_install_from_the_source_tree(tmp_path):
     subprocess.run([venv / "bin/python", "-c", USE], cwd=tmp_path, check=True)
     said = subprocess.run([venv / "bin/tdbg", "ls", "x.npy"], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert "float64" in said.stdout
+    said = subprocess.run([venv / "bin/tdbg", "memory", "--", "true"], cwd=tmp_path, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
