@@ -16,13 +16,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("BUILD", "build")
 TDBG = BUILD / "tdbg"
 SNAPSHOT_MB = int(os.environ.get("TDBG_BENCH_SNAPSHOT_MB", "100"))
-REPEATS = 5
+REPEATS = 3
 
-DICTS = "import json; x = json.dumps([{'a': i, 'b': str(i)} for i in range(60000)]); [json.loads(x) for _ in range(4)]"
+DICTS = "import json; x = json.dumps([{'a': i, 'b': str(i)} for i in range(20000)]); [json.loads(x) for _ in range(2)]"
 TORCH = """
 import torch
 model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(8)])
-for _ in range(40):
+for _ in range(20):
     model(torch.randn(64, 512)).sum().backward()
 """
 
@@ -128,7 +128,7 @@ def main():
         overhead("4 threads that allocate", [program, "threads", "4"], folder / "report")
         overhead("python3, JSON, every object by malloc", ["/usr/bin/python3", "-c", DICTS], folder / "report", {"PYTHONMALLOC": "malloc"})
         overhead("python3, JSON", ["/usr/bin/python3", "-c", DICTS], folder / "report")
-        overhead("python3, torch, 40 training steps", ["/usr/bin/python3", "-c", TORCH], folder / "report")
+        overhead("python3, torch, 20 training steps", ["/usr/bin/python3", "-c", TORCH], folder / "report")
         snapshot(folder)
 
 

@@ -131,4 +131,7 @@ void td_memory_report_release(struct td_memory_report *r);
 /* Owners seen so far: one more than the largest. */
 size_t td_memory_owners(const struct td_memory *m);
 
+/* What an owner held at the peak or holds now, whichever is more. */
+uint64_t td_memory_weight(const struct td_memory *m, size_t owner);
+
 #endif

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH = 8192, MOST_STORIES = 32, LOOK_EVERY = 64 };
+enum { BATCH = 8192, MOST_STORIES = 32, LOOK_EVERY = 64, MOST_NAMED = 300 };
 
 /* Smaller blocks come from the allocator's pools, wherever these are. */
 #define LEAST_MAPPING (UINT64_C(128) << 10)
@@ -208,27 +208,49 @@ static tdbg_status meet(struct watch *w, int i, struct tdbg_error *error)
 /* --- The end of a process ---------------------------------------------------------------------------------
  */
 
-/* Names of all call stacks that hold or held something. */
+static int descending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x > y ? -1 : x < y;
+}
+
+/* Owners that weigh less are not worth a look into the symbols: large libraries have half a million of them.
+ */
+static uint64_t least_weight(const struct td_memory *memory, uint64_t *weights, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        weights[i] = td_memory_weight(memory, i);
+    qsort(weights, count, sizeof *weights, descending);
+    return count > MOST_NAMED && weights[MOST_NAMED - 1] ? weights[MOST_NAMED - 1] : 1;
+}
+
+static bool put_labels(const struct process *p, struct td_symbols *symbols, uint64_t least,
+                       struct td_arena *arena, struct td_memory_label *labels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        labels[i].name = "many small ones";
+        if (td_memory_weight(p->memory, i) >= least &&
+            !td_symbols_label(symbols, &p->place->sites[i], arena, &labels[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Names of the call stacks that hold or held most. */
 static struct td_memory_label *make_labels(const struct process *p, struct td_arena *arena,
                                            struct tdbg_error *error)
 {
     size_t count = td_memory_owners(p->memory);
     uint32_t modules = atomic_load(&p->place->module_count);
     struct td_memory_label *labels = calloc(count + 1, sizeof *labels);
+    uint64_t *weights = calloc(count + 1, sizeof *weights);
     struct td_symbols *symbols = NULL;
-    if (!labels) {
-        (void)td_fail_nomem(error);
-        return NULL;
-    }
-    if (td_symbols_open(&symbols, p->place->modules, modules < TD_SHIM_MODULES ? modules : TD_SHIM_MODULES,
-                        error) != TDBG_OK) {
-        free(labels);
-        return NULL;
-    }
-    bool good = true;
-    for (size_t i = 0; i < count && good; i++)
-        good = td_symbols_label(symbols, &p->place->sites[i], arena, &labels[i]);
+    bool good = labels && weights &&
+                td_symbols_open(&symbols, p->place->modules,
+                                modules < TD_SHIM_MODULES ? modules : TD_SHIM_MODULES, error) == TDBG_OK &&
+                put_labels(p, symbols, least_weight(p->memory, weights, count), arena, labels, count);
     td_symbols_close(&symbols);
+    free(weights);
     if (good)
         return labels;
     (void)td_fail_nomem(error);

@@ -48,6 +48,11 @@ static uint64_t most_of(const struct td_owner *o, const struct td_memory *m)
     return peak > o->live.bytes ? peak : o->live.bytes;
 }
 
+uint64_t td_memory_weight(const struct td_memory *m, size_t owner)
+{
+    return most_of(&m->owners[owner], m);
+}
+
 static void fold_owner(const struct td_memory *m, size_t i, struct td_memory_group *g, uint64_t *example)
 {
     const struct td_owner *o = &m->owners[i];

@@ -13,10 +13,25 @@
 
 enum { FRAME_TEXT = 512, STACK_TEXT = 128 << 10 };
 
+/* A function on the stack; one that was inlined has no address of its own. */
+struct frame {
+    char function[FRAME_TEXT / 2], place[FRAME_TEXT / 2]; /* place: "file.c:12", or the library's name */
+};
+
+/* Looking a symbol up walks through all of its file, and stacks share most of their frames: each pc is looked
+ * up once. */
+struct known_pc {
+    uint64_t pc;
+    size_t count;
+    struct frame *frames;
+};
+
 struct td_symbols {
     Dwfl *dwfl;
     const struct td_shim_module *modules;
     size_t count;
+    struct known_pc *known;
+    size_t known_count;
     void *cxx;
     char *(*demangle)(const char *, char *, size_t *, int *);
 };
@@ -66,6 +81,9 @@ void td_symbols_close(struct td_symbols **symbols)
     if (!s)
         return;
     dwfl_end(s->dwfl);
+    for (size_t i = 0; i < s->known_count; i++)
+        free(s->known[i].frames);
+    free(s->known);
     if (s->cxx)
         dlclose(s->cxx);
     free(s);
@@ -97,11 +115,6 @@ static bool is_runtime(const struct td_shim_module *module)
 
 /* --- Frames ----------------------------------------------------------------------------------------------
  */
-
-/* A function on the stack; one that was inlined has no address of its own. */
-struct frame {
-    char function[FRAME_TEXT / 2], place[FRAME_TEXT / 2]; /* place: "file.c:12", or the library's name */
-};
 
 enum { MOST_INLINED = 8 };
 
@@ -171,8 +184,8 @@ static size_t put_inlined(Dwfl_Module *module, uint64_t pc, struct frame *frames
     return n;
 }
 
-/* What stands at a return address, the innermost first. Returns how many: one, and what was inlined there. */
-static size_t name_frames(struct td_symbols *s, uint64_t pc, struct frame frames[MOST_INLINED])
+/* What stands at pc, the innermost first. Returns how many: one, and what was inlined there. */
+static size_t find_frames(struct td_symbols *s, uint64_t pc, struct frame frames[MOST_INLINED])
 {
     const struct td_shim_module *file = module_of(s, pc);
     Dwfl_Module *module = file ? dwfl_addrmodule(s->dwfl, pc) : NULL;
@@ -186,6 +199,26 @@ static size_t name_frames(struct td_symbols *s, uint64_t pc, struct frame frames
     }
     put_line(&frames[0], source, number);
     return put_inlined(module, pc, frames);
+}
+
+static const struct known_pc *name_frames(struct td_symbols *s, uint64_t pc)
+{
+    struct frame frames[MOST_INLINED];
+    for (size_t i = 0; i < s->known_count; i++)
+        if (s->known[i].pc == pc)
+            return &s->known[i];
+    struct known_pc *larger = realloc(s->known, (s->known_count + 1) * sizeof *larger);
+    if (!larger)
+        return NULL;
+    s->known = larger;
+    struct known_pc *known = &s->known[s->known_count];
+    *known = (struct known_pc){.pc = pc, .count = find_frames(s, pc, frames)};
+    known->frames = malloc(known->count * sizeof *known->frames);
+    if (!known->frames)
+        return NULL;
+    memcpy(known->frames, frames, known->count * sizeof *known->frames);
+    s->known_count++;
+    return known;
 }
 
 /* --- Labels ----------------------------------------------------------------------------------------------
@@ -221,12 +254,11 @@ bool td_symbols_label(struct td_symbols *s, const struct td_shim_site *site, str
     td_buffer_init(&n.name, STACK_TEXT);
     td_buffer_init(&n.stack, STACK_TEXT);
     for (uint32_t i = 0; i < site->depth && i < TD_SHIM_FRAMES; i++) {
-        struct frame frames[MOST_INLINED];
         uint64_t pc = site->pc[i] - 1; /* within the call */
         bool runtime = is_runtime(module_of(s, pc));
-        size_t count = name_frames(s, pc, frames);
-        for (size_t k = 0; k < count; k++)
-            add_frame(&n, &frames[k], runtime);
+        const struct known_pc *known = name_frames(s, pc);
+        for (size_t k = 0; known && k < known->count; k++)
+            add_frame(&n, &known->frames[k], runtime);
     }
     if (n.stack.size == 0)
         td_buffer_puts(&n.stack, "unknown");

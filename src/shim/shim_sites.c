@@ -71,6 +71,14 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
     return w->site->depth == TD_SHIM_FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
+static void set_hash(struct td_shim_site *site)
+{
+    uint32_t hash = 2166136261u;
+    for (uint32_t i = 0; i < site->depth; i++)
+        hash = (hash ^ (uint32_t)(site->pc[i] ^ site->pc[i] >> 32)) * 16777619u;
+    site->hash = hash;
+}
+
 static void unwind(struct cached_stack *entry, struct td_shim_site *site)
 {
     struct walk w = {.site = site, .entry = entry, .top = entry->frame};
@@ -80,10 +88,7 @@ static void unwind(struct cached_stack *entry, struct td_shim_site *site)
         site->pc[0] = entry->caller;
         site->depth = 1;
     }
-    uint32_t hash = 2166136261u;
-    for (uint32_t i = 0; i < site->depth; i++)
-        hash = (hash ^ (uint32_t)(site->pc[i] ^ site->pc[i] >> 32)) * 16777619u;
-    site->hash = hash;
+    set_hash(site);
 }
 
 /* --- Modules ----------------------------------------------------------------------------------------------
@@ -153,11 +158,24 @@ static bool make_table(void)
     return true;
 }
 
-static uint32_t number_locked(struct td_shim_place *place, const struct td_shim_site *site)
+/* A program may have more stacks than there is room for (an interpreter that imports): when half is taken,
+ * new ones are known by their innermost frames only, and at the very end by their caller. */
+static void shorten(struct td_shim_site *site, uint32_t taken)
+{
+    uint32_t most = taken < TD_SHIM_SITES / 2 ? TD_SHIM_FRAMES : taken < TD_SHIM_SITES / 8 * 7 ? 4 : 1;
+    if (site->depth <= most)
+        return;
+    site->depth = most;
+    set_hash(site);
+}
+
+static uint32_t number_locked(struct td_shim_place *place, struct td_shim_site *site)
 {
     if (!make_table())
         return 0;
-    uint32_t i = site->hash % TABLE, count = atomic_load(&place->site_count);
+    uint32_t count = atomic_load(&place->site_count);
+    shorten(site, count);
+    uint32_t i = site->hash % TABLE;
     while (sites.table[i] && !same_site(&place->sites[sites.table[i]], site))
         i = (i + 1) % TABLE;
     if (sites.table[i] || count == TD_SHIM_SITES)
@@ -168,7 +186,7 @@ static uint32_t number_locked(struct td_shim_place *place, const struct td_shim_
     return sites.table[i] = count;
 }
 
-static uint32_t number_of(struct td_shim_place *place, const struct td_shim_site *site)
+static uint32_t number_of(struct td_shim_place *place, struct td_shim_site *site)
 {
     while (atomic_flag_test_and_set_explicit(&sites.lock, memory_order_acquire))
         sched_yield();
