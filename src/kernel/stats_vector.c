@@ -2,9 +2,10 @@
  *
  * TD_TIER names the tier, TD_VECTOR_BYTES its registers. A block goes through in stages of 512 elements, each
  * seen by two short loops that fit the registers: one looks at the elements (minimum, maximum, zeros), the
- * other adds them up as doubles. All values are taken to be finite at first: it is the common case, and if
- * one is not, the sums of d and d^2 show it, because an infinity or NaN never leaves a sum again. Then the
- * block is done over with masks. Either way the bits are those of stats_scalar.c.
+ * other adds them up as doubles. Where all of it fits, one loop does both. All values are taken to be finite
+ * at first: it is the common case, and if one is not, the sums of d and d^2 show it, because an infinity or
+ * NaN never leaves a sum again. Then the block is done over with masks. Either way the bits are those of
+ * stats_scalar.c.
  */
 #include "kernel/look.h"
 #include "kernel/tier.h"
@@ -56,6 +57,27 @@ TD_INLINE struct lanes add_rows(struct lanes sums, enum td_dtype dtype, const ui
     return sums;
 }
 
+/* Floats as they lie in memory, all taken to be finite and around zero: there everything fits the registers
+ * of a wide tier at once, and one loop keeps the units for adding and for multiplying busy together. */
+TD_INLINE void add_and_see(struct lanes *sums, struct td_seen_floats *seen, const uint8_t *p, int64_t count)
+{
+    struct lanes added = *sums;
+    struct td_seen_floats noted = *seen;
+    for (int64_t at = 0; at < count; at += TD_LANES) {
+        __builtin_prefetch(p + at * 4 + AHEAD);
+        for (int i = 0; i < TD_ROW_DOUBLES; i++) {
+            td_vd x = td_column_load(TD_F32, p, at, i);
+            added.s1[i] += x;
+            added.s2[i] = td_vd_exact_fma(x, x, added.s2[i]);
+        }
+        struct td_floats row = td_floats_load(TD_F32, p + at * 4);
+        for (int i = 0; i < TD_ROW_FLOATS; i++)
+            noted = td_see_floats(noted, row.v[i], false);
+    }
+    *sums = added;
+    *seen = noted;
+}
+
 TD_INLINE bool all_finite(const struct lanes *sums)
 {
     td_vd total = {0};
@@ -78,7 +100,10 @@ TD_INLINE bool scan(struct td_sums *s, enum td_dtype dtype, const uint8_t *p, in
     const enum td_dtype seen_as = size == 2 && how == MASKED ? TD_F32 : dtype;
     struct td_seen seen;
     td_seen_begin(&seen, seen_as);
-    for (int64_t at = 0; at < count; at += STAGE) {
+    const bool at_once = TD_VECTOR_BYTES >= 32 && dtype == TD_F32 && how == PLAIN;
+    if (at_once)
+        add_and_see(&sums, &seen.floats, p, count);
+    for (int64_t at = 0; at < count && !at_once; at += STAGE) {
         float stage[STAGE];
         const uint8_t *elements = p + at * size;
         int64_t length = count - at < STAGE ? count - at : STAGE;
