@@ -41,7 +41,7 @@ def sized():
     a = torch.randn(128, 768)
     start = time.process_time()
     a @ torch.randn(768, 768)
-    width, heads, vocabulary, tokens = SIZES[time.process_time() - start > 0.1]
+    width, heads, vocabulary, tokens = SIZES[time.process_time() - start > 0.03]
     model = gpt.GPT(layers=12, width=width, heads=heads, vocabulary=vocabulary, length=tokens).eval()
     ids = torch.randint(0, vocabulary, (1, tokens))
     model(ids)
