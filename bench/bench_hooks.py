@@ -4,7 +4,7 @@
 Forward passes with and without hooks alternate in one process, in random order; the medians are compared. The model has
 the sizes of GPT-2 (width 768, 12 heads, 50257 tokens), or smaller ones where a pass would take half a minute: Debian's
 torch multiplies matrices slowly, which flatters the ratio. TDBG_TORCH_PYTHON names a Python with a faster torch,
-TDBG_BENCH_ROUNDS the number of pairs (default 15).
+TDBG_BENCH_ROUNDS the number of pairs (default 31).
 """
 import os
 import pathlib
@@ -16,7 +16,7 @@ import time
 
 PYTHON = os.environ.get("TDBG_TORCH_PYTHON", "/usr/bin/python3")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROUNDS = int(os.environ.get("TDBG_BENCH_ROUNDS", "15"))
+ROUNDS = int(os.environ.get("TDBG_BENCH_ROUNDS", "31"))
 SIZES = ((768, 12, 50257, 128), (192, 3, 1024, 32))  # width, heads, vocabulary, tokens
 
 if os.environ.get("TDBG_BENCH_HOOKS") != PYTHON:
