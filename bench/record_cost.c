@@ -52,9 +52,10 @@ static tdbg_run *open_run(const char *dir)
 static void measure_off(int count)
 {
     struct tdbg_tensor tensor = {.dtype = "float32"};
+    tdbg_run *volatile off = NULL;                      /* the compiler must not know */
     double begin = read_clock(CLOCK_THREAD_CPUTIME_ID); /* it waits for nobody */
     for (int i = 0; i < count; i++)
-        tdbg_tensor(NULL, "x", &tensor);
+        tdbg_tensor(off, "x", &tensor);
     printf("%.3f\n", (read_clock(CLOCK_THREAD_CPUTIME_ID) - begin) / count * 1e9);
 }
 

@@ -236,6 +236,20 @@ TDBG_API void tdbg_alloc(tdbg_run *run, const void *ptr, uint64_t bytes);
 TDBG_API void tdbg_free(tdbg_run *run, const void *ptr, uint64_t bytes);
 TDBG_API void tdbg_snapshot(tdbg_run *run, const char *name);
 
+/* Off, a call costs the test of the pointer and no more: the functions are not even called. `run` is looked
+ * at twice, so it should be a plain variable. */
+#ifndef __cplusplus
+#define tdbg_step(run, ...) ((run) ? (tdbg_step)((run), __VA_ARGS__) : (void)0)
+#define tdbg_scope_begin(run, ...) ((run) ? (tdbg_scope_begin)((run), __VA_ARGS__) : (void)0)
+#define tdbg_scope_end(run) ((run) ? (tdbg_scope_end)(run) : (void)0)
+#define tdbg_cost(run, ...) ((run) ? (tdbg_cost)((run), __VA_ARGS__) : (void)0)
+#define tdbg_tensor(run, ...) ((run) ? (tdbg_tensor)((run), __VA_ARGS__) : (void)0)
+#define tdbg_scalar(run, ...) ((run) ? (tdbg_scalar)((run), __VA_ARGS__) : (void)0)
+#define tdbg_alloc(run, ...) ((run) ? (tdbg_alloc)((run), __VA_ARGS__) : (void)0)
+#define tdbg_free(run, ...) ((run) ? (tdbg_free)((run), __VA_ARGS__) : (void)0)
+#define tdbg_snapshot(run, ...) ((run) ? (tdbg_snapshot)((run), __VA_ARGS__) : (void)0)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

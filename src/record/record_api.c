@@ -1,7 +1,8 @@
 /* record_api.c: the calls a program makes while it runs (tdbg.h, "Recording").
  *
  * All of it runs in the program's threads. Without a run a call is one test; with one it is bounded work, but
- * for the waiting when the writer is behind, and for an observer that holds the thread at a breakpoint.
+ * for the waiting when the writer is behind, and for an observer that holds the thread at a breakpoint. (The
+ * names are in parentheses where they are defined, because tdbg.h has macros of them.)
  */
 #include "record/recorder.h"
 
@@ -154,7 +155,7 @@ static void begin_scope(tdbg_run *run, const char *name)
     lane->depth++;
 }
 
-void tdbg_scope_begin(tdbg_run *run, const char *name)
+void(tdbg_scope_begin)(tdbg_run *run, const char *name)
 {
     if (run)
         begin_scope(run, name);
@@ -183,13 +184,13 @@ static void end_scope(tdbg_run *run)
     }
 }
 
-void tdbg_scope_end(tdbg_run *run)
+void(tdbg_scope_end)(tdbg_run *run)
 {
     if (run)
         end_scope(run);
 }
 
-void tdbg_cost(tdbg_run *run, double flops, double bytes, double tokens)
+void(tdbg_cost)(tdbg_run *run, double flops, double bytes, double tokens)
 {
     struct td_lane *lane = run ? lane_of(run) : NULL;
     if (!lane || lane->depth == 0 || lane->depth > TD_MAX_SCOPE_DEPTH)
@@ -324,7 +325,7 @@ static void tell_tensor(tdbg_run *run, const char *name, const struct tdbg_tenso
     td_run_note(run, "trouble", text);
 }
 
-void tdbg_tensor(tdbg_run *run, const char *name, const struct tdbg_tensor *tensor)
+void(tdbg_tensor)(tdbg_run *run, const char *name, const struct tdbg_tensor *tensor)
 {
     if (run)
         tell_tensor(run, name, tensor);
@@ -332,7 +333,7 @@ void tdbg_tensor(tdbg_run *run, const char *name, const struct tdbg_tensor *tens
 
 /* --- numbers, memory, steps ----------------------------------------------------------------------------- */
 
-void tdbg_scalar(tdbg_run *run, const char *name, int64_t step, double value)
+void(tdbg_scalar)(tdbg_run *run, const char *name, int64_t step, double value)
 {
     struct td_lane *lane = run ? lane_of(run) : NULL;
     struct td_event *event = lane ? event_slot(run, lane, TD_EVENT_SCALAR, name_of(lane, name)) : NULL;
@@ -357,20 +358,20 @@ static void record_block(tdbg_run *run, const void *ptr, uint64_t bytes)
     push(run, lane);
 }
 
-void tdbg_alloc(tdbg_run *run, const void *ptr, uint64_t bytes)
+void(tdbg_alloc)(tdbg_run *run, const void *ptr, uint64_t bytes)
 {
     if (run && bytes)
         record_block(run, ptr, bytes);
 }
 
-void tdbg_free(tdbg_run *run, const void *ptr, uint64_t bytes)
+void(tdbg_free)(tdbg_run *run, const void *ptr, uint64_t bytes)
 {
     (void)bytes; /* known from the allocation */
     if (run)
         record_block(run, ptr, 0);
 }
 
-void tdbg_snapshot(tdbg_run *run, const char *name)
+void(tdbg_snapshot)(tdbg_run *run, const char *name)
 {
     struct td_lane *lane = run ? lane_of(run) : NULL;
     if (lane && event_slot(run, lane, TD_EVENT_SNAPSHOT, name_of(lane, name)))
@@ -400,7 +401,7 @@ static void begin_step(tdbg_run *run, int64_t number)
     pthread_mutex_unlock(&run->lock);
 }
 
-void tdbg_step(tdbg_run *run, int64_t n)
+void(tdbg_step)(tdbg_run *run, int64_t n)
 {
     if (run)
         begin_step(run, n);
