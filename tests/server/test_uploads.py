@@ -23,8 +23,10 @@ def npy(folder):
 
 
 def files_in(server):
-    folder = server.data / "uploads"
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.parent != folder)
+    """Files in the folders of uploads. Any of these may vanish while we look, which os.walk takes calmly."""
+    top = server.data / "uploads"
+    return sorted(os.path.relpath(os.path.join(folder, name), top) for folder, _, names in os.walk(top) for name in names
+                  if folder != str(top))
 
 
 def test_upload(server):
