@@ -1,1 +1,0 @@
-/tmp/w/watch/tests/browser/comparison.test.mjs
