@@ -2,14 +2,12 @@
 #include "analyse/profile_open.h"
 
 #include "analyse/profile_run.h"
+#include "store/run_folders.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { RANKS = 1 << 16 };
 
 static tdbg_status fill_from_run(struct td_profile_source *s, const char *path, struct td_job *job,
                                  struct tdbg_error *error)
@@ -64,54 +62,29 @@ void td_profile_source_close(struct td_profile_source *source)
     td_profile_release(&source->profile);
 }
 
-/* "rank-12" is 12; -1 for any other name. */
-static int rank_of(const char *name)
+/* The number at the end of ".../rank-12"; -1 where there is none. */
+static int rank_of(const char *path)
 {
+    const char *dash = strrchr(path, '-');
     int rank, length = 0;
-    if (sscanf(name, "rank-%5d%n", &rank, &length) != 1 || name[length] || rank < 0 || rank >= RANKS)
+    if (!dash || sscanf(dash + 1, "%5d%n", &rank, &length) != 1 || dash[1 + length])
         return -1;
     return rank;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 tdbg_status td_profile_ranks(const char *path, int **ranks, size_t *count, struct tdbg_error *error)
 {
+    struct td_run_folders folders;
     *ranks = NULL;
     *count = 0;
-    DIR *dir = td_run_is(path) ? NULL : opendir(path);
-    if (!dir)
+    if (td_run_is(path))
         return TDBG_OK;
-    size_t room = 0;
-    const struct dirent *entry;
-    tdbg_status status = TDBG_OK;
-    while (status == TDBG_OK && (entry = readdir(dir))) {
-        char inner[4096];
-        int rank = rank_of(entry->d_name);
-        if (rank < 0 || snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) >= (int)sizeof inner ||
-            !td_run_is(inner))
-            continue;
-        if (*count == room) {
-            room = room ? room * 2 : 16;
-            int *bigger = realloc(*ranks, room * sizeof **ranks);
-            if (!bigger) {
-                status = td_fail_nomem(error);
-                break;
-            }
-            *ranks = bigger;
-        }
-        (*ranks)[(*count)++] = rank;
-    }
-    closedir(dir);
-    if (status != TDBG_OK) {
-        free(*ranks);
-        *ranks = NULL;
-        *count = 0;
-    } else if (*count) {
-        qsort(*ranks, *count, sizeof **ranks, ascending);
-    }
-    return status;
+    TD_TRY(td_run_folders_init(&folders, path, error));
+    int *found = calloc(folders.count + 1, sizeof *found);
+    for (size_t i = 0; found && i < folders.count; i++)
+        if ((found[*count] = rank_of(folders.paths[i])) >= 0)
+            ++*count;
+    td_run_folders_release(&folders);
+    *ranks = found;
+    return found ? TDBG_OK : td_fail_nomem(error);
 }

@@ -98,7 +98,7 @@ static bool has_socket(const char *path)
 {
     char *name;
     struct stat st;
-    if (asprintf(&name, "%s/%s", path, TD_CONTROL_SOCKET) < 0)
+    if (asprintf(&name, "%s/%s", path, TD_RUN_CONTROL) < 0)
         return false;
     bool is = stat(name, &st) == 0 && S_ISSOCK(st.st_mode);
     free(name);

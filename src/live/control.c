@@ -240,7 +240,7 @@ static tdbg_status prepare(struct td_control *c, const char *dir, struct tdbg_er
     if (c->wake < 0)
         return td_fail_errno(error, "cannot make the control socket");
     TD_TRY(breakpoints_from_environment(c, error));
-    return td_socket_listen(&c->listener, dir, TD_CONTROL_SOCKET, error);
+    return td_socket_listen(&c->listener, dir, TD_RUN_CONTROL, error);
 }
 
 tdbg_status td_control_open(struct td_control **out, tdbg_run *run, const char *dir, struct tdbg_error *error)
@@ -319,7 +319,7 @@ void td_control_close(struct td_control **control)
 
     int folder = open(c->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {
-        unlinkat(folder, TD_CONTROL_SOCKET, 0);
+        unlinkat(folder, TD_RUN_CONTROL, 0);
         close(folder);
     }
     release(c);

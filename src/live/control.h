@@ -14,8 +14,7 @@
 
 #include "base/status.h"
 #include "record/observer.h"
-
-#define TD_CONTROL_SOCKET "control"
+#include "store/run_folders.h"
 
 struct td_control;
 

@@ -37,7 +37,7 @@ tdbg_status td_client_open(struct td_client **out, const char *dir, int timeout_
     }
     *client = (struct td_client){.timeout_ms = timeout_ms, .file = -1, .events = events};
     td_buffer_init(&client->in, LONGEST_LINE);
-    tdbg_status status = td_socket_connect(&client->fd, dir, TD_CONTROL_SOCKET, error);
+    tdbg_status status = td_socket_connect(&client->fd, dir, TD_RUN_CONTROL, error);
     if (status == TDBG_OK)
         *out = client;
     else

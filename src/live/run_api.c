@@ -4,11 +4,11 @@
  */
 #include "live/control.h"
 #include "record/recorder.h"
+#include "store/run_folders.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,16 +69,6 @@ static tdbg_status make_folder(const char *path, struct tdbg_error *error)
     return S_ISDIR(st.st_mode) ? TDBG_OK : td_fail(error, TDBG_IO, "not a folder");
 }
 
-static bool is_of_a_run(const char *name)
-{
-    static const char *const patterns[] = {TD_RUN_INDEX, TD_RUN_INDEX "-*", "step-*.safetensors",
-                                           "step-*.safetensors.part", TD_CONTROL_SOCKET};
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
-        if (fnmatch(patterns[i], name, 0) == 0)
-            return true;
-    return false;
-}
-
 static tdbg_status remove_run(const char *path, struct tdbg_error *error)
 {
     tdbg_status status = TDBG_OK;
@@ -86,7 +76,7 @@ static tdbg_status remove_run(const char *path, struct tdbg_error *error)
     if (!dir)
         return td_fail_errno(error, "cannot look into the folder");
     for (struct dirent *e; status == TDBG_OK && (e = readdir(dir));)
-        if (is_of_a_run(e->d_name) && unlinkat(dirfd(dir), e->d_name, 0) != 0)
+        if (td_run_owns(e->d_name) && unlinkat(dirfd(dir), e->d_name, 0) != 0)
             status = td_fail_errno(error, "cannot remove the earlier run");
     closedir(dir);
     return status;

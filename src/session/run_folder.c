@@ -245,15 +245,10 @@ static tdbg_status rename_tensors(struct td_catalog *catalog, const struct runs 
 /* Files of a run that are no tensors, and nobody expects to be. */
 static bool is_machinery(const struct runs *runs, const char *name)
 {
-    static const char *const patterns[] = {TD_RUN_INDEX, TD_RUN_INDEX "-wal", TD_RUN_INDEX "-shm", "control",
-                                           "step-*.safetensors.part"};
     for (size_t i = 0; i < runs->count; i++) {
         size_t length = strlen(runs->list[i].prefix);
-        if (strncmp(name, runs->list[i].prefix, length) != 0)
-            continue;
-        for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++)
-            if (fnmatch(patterns[k], name + length, 0) == 0)
-                return true;
+        if (strncmp(name, runs->list[i].prefix, length) == 0 && td_run_owns(name + length))
+            return !td_run_is_values(name + length);
     }
     return false;
 }

@@ -4,6 +4,10 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
+
+#define TD_RUN_CONTROL "control" /* the socket of a live run */
+
 struct td_run_folders {
     char **paths; /* by rank */
     size_t count; /* 0: no run */
@@ -12,5 +16,11 @@ struct td_run_folders {
 TD_CHECK tdbg_status td_run_folders_init(struct td_run_folders *out, const char *dir,
                                          struct tdbg_error *error);
 void td_run_folders_release(struct td_run_folders *folders);
+
+/* A name that the recorder gives to a file of a run: its index, the values of a step, the socket. */
+bool td_run_owns(const char *name);
+
+/* One of these that is a file of values, whole and named. */
+bool td_run_is_values(const char *name);
 
 #endif
