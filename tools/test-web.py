@@ -81,6 +81,8 @@ def main(args):
     commands = {"unit": unit, "browser": browser, "screenshots": screenshots, "timing": timing}
     if len(args) < 2 or args[0] not in commands:
         sys.exit(__doc__)
+    if not (pathlib.Path(args[1]) / "build.ninja").exists():
+        sys.exit(f"test-web.py: {args[1]} is no build folder")
     try:
         return commands[args[0]](pathlib.Path(args[1]).resolve(), args[2:])
     except build_web.NoPackages as error:
