@@ -30,6 +30,7 @@ PROGRAMS = {"cli"}
 # Objects that may have mutable globals, and why.
 GLOBALS = {
     "io_map.c": "a SIGBUS handler gets no argument but the address",
+    "library.c": "a process loads a library once, and then its functions are everybody's",
 }
 
 FILE_WARN, FILE_MOST = 600, 700
@@ -176,7 +177,7 @@ def globals_of(build):
     for line in done.stdout.splitlines():
         if ":     file format" in line:
             unit = line.split(":")[0].split("/")[-1]
-        match = re.match(r"\S+ .{6}O (\.t?bss|\.t?data(?!\.rel\.ro))\S*\s+\S+\s+(\S+)$", line)
+        match = re.match(r"\S+ .{6}O (\.t?bss|\.t?data(?!\.rel\.ro))\S*\s+\S+\s+(?:\.hidden )?(\S+)$", line)
         if match and not any(part in unit for part in GLOBALS):
             yield f"{unit}: mutable global {match.group(2)}"
 

@@ -40,13 +40,10 @@ const char *td_packing_name(enum td_packing packing)
 tdbg_status td_decoder_open(struct td_decoder **out, enum td_packing packing, const uint8_t *data,
                             size_t size, struct tdbg_error *error)
 {
-    struct td_decoder *decoder = packing == TD_PACKING_GZIP ? td_decoder_gzip(data, size, NULL)
-                                 : packing == TD_PACKING_XZ ? td_decoder_xz(data, size)
-                                                            : td_decoder_libarchive(packing, data, size);
-    if (!decoder)
-        return td_fail_nomem(error);
-    *out = decoder;
-    return TDBG_OK;
+    if (packing != TD_PACKING_GZIP && packing != TD_PACKING_XZ)
+        return td_decoder_libarchive(out, packing, data, size, error);
+    *out = packing == TD_PACKING_GZIP ? td_decoder_gzip(data, size, NULL) : td_decoder_xz(data, size);
+    return *out ? TDBG_OK : td_fail_nomem(error);
 }
 
 void td_decoder_close(struct td_decoder **decoder)

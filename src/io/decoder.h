@@ -41,6 +41,7 @@ struct td_arrival {
 /* One file each: gzip.c, xz.c, libarchive.c. `arrival` NULL: all bytes are there. */
 struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size, struct td_arrival *arrival);
 struct td_decoder *td_decoder_xz(const uint8_t *data, size_t size);
-struct td_decoder *td_decoder_libarchive(enum td_packing packing, const uint8_t *data, size_t size);
+TD_CHECK tdbg_status td_decoder_libarchive(struct td_decoder **out, enum td_packing packing,
+                                           const uint8_t *data, size_t size, struct tdbg_error *error);
 
 #endif

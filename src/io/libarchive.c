@@ -3,10 +3,9 @@
  * The filter is named, not guessed: left to itself libarchive would peel compression off compression. The
  * input is handed over in steps, so that progress can be told from how much it asked for.
  */
+#include "io/archive_library.h"
 #include "io/decoder.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +36,7 @@ static la_ssize_t give(struct archive *archive, void *context, const void **out)
 /* libarchive has one code for all that may be wrong; only its text tells a stream that stops. */
 static tdbg_status stopped(struct filtered *f, struct tdbg_error *error)
 {
-    const char *text = archive_error_string(f->archive);
+    const char *text = td_la.error_string(f->archive);
     if (text && strcasestr(text, "truncated")) {
         f->base.ended = f->base.cut = true;
         return TDBG_OK;
@@ -49,19 +48,19 @@ static tdbg_status stopped(struct filtered *f, struct tdbg_error *error)
 static int start(struct filtered *f)
 {
     struct archive *a = f->archive;
-    archive_read_support_format_raw(a);
-    archive_read_support_format_empty(a);
+    td_la.read_support_format_raw(a);
+    td_la.read_support_format_empty(a);
     int filter = f->packing == TD_PACKING_ZSTD ? ARCHIVE_FILTER_ZSTD : ARCHIVE_FILTER_BZIP2;
-    int code = archive_read_append_filter(a, filter);
+    int code = td_la.read_append_filter(a, filter);
     if (code == ARCHIVE_OK)
-        code = archive_read_open(a, f, NULL, give, NULL);
+        code = td_la.read_open(a, f, NULL, give, NULL);
     /* A stream that fails before its first byte passes for an empty one; the error is the only trace of it.
      */
-    if (code == ARCHIVE_OK && archive_errno(a) != 0)
+    if (code == ARCHIVE_OK && td_la.error_string(a))
         code = ARCHIVE_FATAL;
     struct archive_entry *entry;
     if (code == ARCHIVE_OK)
-        code = archive_read_next_header(a, &entry);
+        code = td_la.read_next_header(a, &entry);
     f->started = true;
     return code;
 }
@@ -73,7 +72,7 @@ static tdbg_status next_block(struct filtered *f, struct tdbg_error *error)
     la_int64_t offset;
     int code = f->started ? ARCHIVE_OK : start(f);
     if (code == ARCHIVE_OK)
-        code = archive_read_data_block(f->archive, &block, &size, &offset);
+        code = td_la.read_data_block(f->archive, &block, &size, &offset);
     if (code == ARCHIVE_EOF) {
         f->base.ended = true;
         return TDBG_OK;
@@ -107,23 +106,26 @@ static tdbg_status filtered_read(struct td_decoder *decoder, uint8_t *out, size_
 
 static void filtered_free(struct td_decoder *decoder)
 {
-    archive_read_free(((struct filtered *)decoder)->archive);
+    td_la.read_free(((struct filtered *)decoder)->archive);
     free(decoder);
 }
 
-struct td_decoder *td_decoder_libarchive(enum td_packing packing, const uint8_t *data, size_t size)
+tdbg_status td_decoder_libarchive(struct td_decoder **out, enum td_packing packing, const uint8_t *data,
+                                  size_t size, struct tdbg_error *error)
 {
+    TD_TRY(td_archive_library_load(error));
     struct filtered *f = calloc(1, sizeof *f);
-    struct archive *archive = archive_read_new();
+    struct archive *archive = td_la.read_new();
     if (!f || !archive) {
         free(f);
-        archive_read_free(archive);
-        return NULL;
+        td_la.read_free(archive);
+        return td_fail_nomem(error);
     }
     f->base = (struct td_decoder){.read = filtered_read, .free = filtered_free};
     f->packing = packing;
     f->data = data;
     f->size = size;
     f->archive = archive;
-    return &f->base;
+    *out = &f->base;
+    return TDBG_OK;
 }

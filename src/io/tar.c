@@ -10,12 +10,11 @@
  * the archive are followed once all names are known; links to anything else are members with a reason.
  */
 #include "base/limits.h"
+#include "io/archive_library.h"
 #include "io/bundle.h"
 #include "io/path.h"
 #include "io/tar.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +45,7 @@ struct tar {
 
 static tdbg_status fail_archive(struct tar *tar, struct tdbg_error *error)
 {
-    const char *text = archive_error_string(tar->archive);
+    const char *text = td_la.error_string(tar->archive);
     return td_fail(error, TDBG_CORRUPT, "tar: %s", text ? text : "damaged");
 }
 
@@ -67,7 +66,7 @@ static tdbg_status gather(struct tar *tar, const void *piece, size_t size, la_in
         if (status == TDBG_OK && size > 0)
             status = td_spill_stream_write(&stream, piece, size, error);
         if (status == TDBG_OK)
-            code = archive_read_data_block(tar->archive, &piece, &size, &offset);
+            code = td_la.read_data_block(tar->archive, &piece, &size, &offset);
     }
     if (status == TDBG_OK && code != ARCHIVE_EOF)
         status = fail_archive(tar, error);
@@ -82,12 +81,12 @@ static tdbg_status gather(struct tar *tar, const void *piece, size_t size, la_in
 /* Where the current entry's data is. */
 static tdbg_status locate(struct tar *tar, struct td_member *member, struct tdbg_error *error)
 {
-    uint64_t whole = (uint64_t)archive_entry_size(tar->entry);
+    uint64_t whole = (uint64_t)td_la.entry_size(tar->entry);
     const void *piece = NULL;
     size_t size = 0;
     la_int64_t offset = 0;
     member->kind = TD_MEMBER_BYTES;
-    int code = whole ? archive_read_data_block(tar->archive, &piece, &size, &offset) : ARCHIVE_EOF;
+    int code = whole ? td_la.read_data_block(tar->archive, &piece, &size, &offset) : ARCHIVE_EOF;
     if (code == ARCHIVE_EOF && whole == 0)
         return TDBG_OK;
     if (code != ARCHIVE_OK && code != ARCHIVE_EOF)
@@ -118,13 +117,13 @@ static const char *link_target(struct tar *tar, const char *name, const char *ha
 static tdbg_status add_entry(struct tar *tar, struct tdbg_error *error)
 {
     struct archive_entry *entry = tar->entry;
-    const char *given = archive_entry_pathname(entry);
+    const char *given = td_la.entry_pathname(entry);
     if (!given)
-        given = archive_entry_pathname_utf8(entry);
+        given = td_la.entry_pathname_utf8(entry);
     if (!given)
         given = "?";
-    const char *hard = archive_entry_hardlink(entry), *soft = archive_entry_symlink(entry);
-    if (!hard && !soft && archive_entry_filetype(entry) == AE_IFDIR)
+    const char *hard = td_la.entry_hardlink(entry), *soft = td_la.entry_symlink(entry);
+    if (!hard && !soft && td_la.entry_filetype(entry) == AE_IFDIR)
         return TDBG_OK;
     struct td_member member = {0};
     size_t length = strlen(given);
@@ -138,7 +137,7 @@ static tdbg_status add_entry(struct tar *tar, struct tdbg_error *error)
         member.target = link_target(tar, member.name, hard, soft);
         return td_bundle_add(tar->bundle, member, error);
     }
-    if (archive_entry_filetype(entry) != AE_IFREG)
+    if (td_la.entry_filetype(entry) != AE_IFREG)
         return td_bundle_add_bad(tar->bundle, member.name, TDBG_UNSUPPORTED, "not a regular file", error);
     struct tdbg_error reason;
     tdbg_status status = locate(tar, &member, &reason);
@@ -185,14 +184,13 @@ static tdbg_status settle(struct td_bundle *bundle, struct tdbg_error *error)
  * they are what it looked at last. */
 static bool has_end_mark(const struct tar *tar)
 {
-    return archive_filter_bytes(tar->archive, 0) > archive_read_header_position(tar->archive);
+    return td_la.filter_bytes(tar->archive, 0) > td_la.read_header_position(tar->archive);
 }
 
 static tdbg_status list_entries(struct tar *tar, bool cut, struct td_job *job, struct tdbg_error *error)
 {
     int code;
-    while ((code = archive_read_next_header(tar->archive, &tar->entry)) == ARCHIVE_OK ||
-           code == ARCHIVE_WARN) {
+    while ((code = td_la.read_next_header(tar->archive, &tar->entry)) == ARCHIVE_OK || code == ARCHIVE_WARN) {
         if (td_job_cancelled(job))
             return td_fail(error, TDBG_CANCELLED, "cancelled");
         TD_TRY(add_entry(tar, error));
@@ -206,15 +204,16 @@ static tdbg_status list_entries(struct tar *tar, bool cut, struct td_job *job, s
 tdbg_status td_tar_list(struct td_bundle *bundle, const uint8_t *data, size_t size, bool cut,
                         struct td_job *job, struct tdbg_error *error)
 {
-    struct tar tar = {.bundle = bundle, .data = data, .size = size, .archive = archive_read_new()};
+    TD_TRY(td_archive_library_load(error));
+    struct tar tar = {.bundle = bundle, .data = data, .size = size, .archive = td_la.read_new()};
     if (!tar.archive)
         return td_fail_nomem(error);
-    archive_read_support_format_tar(tar.archive);
+    td_la.read_support_format_tar(tar.archive);
     tdbg_status status = TDBG_OK;
-    if (archive_read_open_memory(tar.archive, data, size) != ARCHIVE_OK)
+    if (td_la.read_open_memory(tar.archive, data, size) != ARCHIVE_OK)
         status = fail_archive(&tar, error);
     if (status == TDBG_OK)
         status = list_entries(&tar, cut, job, error);
-    archive_read_free(tar.archive);
+    td_la.read_free(tar.archive);
     return status == TDBG_OK ? settle(bundle, error) : status;
 }

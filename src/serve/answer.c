@@ -39,18 +39,19 @@ void td_answer_response(struct td_request *r, unsigned status, const char *type,
     if (td_answered(r) || !response) {
         r->speechless = !r->response;
         if (response)
-            MHD_destroy_response(response);
+            td_mhd.destroy_response(response);
         return;
     }
-    bool good = !type || MHD_add_response_header(response, "Content-Type", type) == MHD_YES;
+    bool good = !type || td_mhd.add_response_header(response, "Content-Type", type) == MHD_YES;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        good = good && MHD_add_response_header(response, always[i][0], always[i][1]) == MHD_YES;
+        good = good && td_mhd.add_response_header(response, always[i][0], always[i][1]) == MHD_YES;
     for (size_t i = 0; i < r->header_count; i++)
-        good = good && MHD_add_response_header(response, r->headers[i].name, r->headers[i].value) == MHD_YES;
+        good =
+            good && td_mhd.add_response_header(response, r->headers[i].name, r->headers[i].value) == MHD_YES;
     if (!has_header(r, "Cache-Control"))
-        good = good && MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES;
+        good = good && td_mhd.add_response_header(response, "Cache-Control", "no-store") == MHD_YES;
     if (!good) {
-        MHD_destroy_response(response);
+        td_mhd.destroy_response(response);
         r->speechless = true;
         return;
     }
@@ -62,8 +63,8 @@ enum MHD_Result td_answer_deliver(struct td_request *r)
 {
     if (!r->response)
         return MHD_NO;
-    enum MHD_Result result = MHD_queue_response(r->connection, r->status, r->response);
-    MHD_destroy_response(r->response);
+    enum MHD_Result result = td_mhd.queue_response(r->connection, r->status, r->response);
+    td_mhd.destroy_response(r->response);
     r->response = NULL;
     return result;
 }
@@ -95,8 +96,8 @@ static void answer_buffer(struct td_exchange *x, unsigned status, const char *ty
         return;
     }
     char *bytes = td_buffer_take(body);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(size, bytes, bytes ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = td_mhd.create_response_from_buffer(
+        size, bytes, bytes ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (!response)
         free(bytes);
     td_answer_response(x->transport, status, size ? type : NULL, response);
@@ -233,7 +234,7 @@ void td_answer_produce(struct td_request *r)
         td_answer_error(&r->exchange, status == TDBG_IO ? 507 : 500, "%s", error.message);
         return;
     }
-    struct MHD_Response *response = MHD_create_response_from_fd64((uint64_t)size, fd);
+    struct MHD_Response *response = td_mhd.create_response_from_fd64((uint64_t)size, fd);
     if (!response)
         close(fd);
     td_answer_response(r, 200, r->file_type, response);

@@ -40,17 +40,17 @@ static void answer_bytes(struct td_request *r, const char *type, const void *byt
     /* The library takes a pointer to data that it does not change. */
     td_answer_response(
         r, 200, type,
-        MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT));
+        td_mhd.create_response_from_buffer(size, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT));
 }
 
 static void answer_asset(struct td_exchange *x, const struct td_asset *asset)
 {
     struct td_request *r = x->transport;
-    const char *known = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "If-None-Match");
+    const char *known = td_mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, "If-None-Match");
     td_answer_header(x, "Cache-Control", asset->lasting ? "max-age=31536000, immutable" : "no-cache");
     td_answer_header(x, "ETag", asset->etag);
     if (known && strstr(known, asset->etag)) {
-        td_answer_response(r, 304, NULL, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+        td_answer_response(r, 304, NULL, td_mhd.create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
         return;
     }
     answer_bytes(r, asset->type, asset->bytes, asset->size);

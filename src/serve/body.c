@@ -34,7 +34,7 @@ void td_intake_release(struct td_intake *intake)
 {
     abandon_files(intake);
     if (intake->form)
-        MHD_destroy_post_processor(intake->form);
+        td_mhd.destroy_post_processor(intake->form);
     td_arena_release(&intake->arena);
     json_decref(intake->json);
     td_buffer_release(&intake->text);
@@ -42,7 +42,7 @@ void td_intake_release(struct td_intake *intake)
 
 static bool has_type(const struct td_request *r, const char *wanted)
 {
-    const char *type = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
+    const char *type = td_mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
     size_t length = strlen(wanted);
     return type && strncasecmp(type, wanted, length) == 0 && (!type[length] || strchr("; \t", type[length]));
 }
@@ -50,8 +50,8 @@ static bool has_type(const struct td_request *r, const char *wanted)
 /* What the headers announce; UINT64_MAX: they do not say. */
 static uint64_t announced(const struct td_request *r)
 {
-    const char *text = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Length");
-    if (MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Transfer-Encoding"))
+    const char *text = td_mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Length");
+    if (td_mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, "Transfer-Encoding"))
         return UINT64_MAX;
     return text ? strtoull(text, NULL, 10) : 0;
 }
@@ -195,7 +195,7 @@ static void begin_files(struct td_request *r, uint64_t size)
         td_answer_error(&r->exchange, 503, "out of memory");
     else if (form && !has_type(r, "multipart/form-data"))
         td_answer_error(&r->exchange, 415, "the body must be a form, with Content-Type: multipart/form-data");
-    else if (form && !(in->form = MHD_create_post_processor(r->connection, FORM_BUFFER, on_field, r)))
+    else if (form && !(in->form = td_mhd.create_post_processor(r->connection, FORM_BUFFER, on_field, r)))
         td_answer_error(&r->exchange, 400, "the form has no boundary");
     else if (!form && (!name || !*name))
         td_answer_error(&r->exchange, 400, "an upload needs a name (?name=FILE)");
@@ -209,7 +209,7 @@ static void begin_files(struct td_request *r, uint64_t size)
 static void end_form(struct td_request *r)
 {
     struct td_intake *in = &r->intake;
-    bool whole = MHD_destroy_post_processor(in->form) == MHD_YES; /* hands over what it still has */
+    bool whole = td_mhd.destroy_post_processor(in->form) == MHD_YES; /* hands over what it still has */
     in->form = NULL;
     if (!td_answered(r))
         close_text(r);
@@ -260,7 +260,7 @@ bool td_intake_begin(struct td_request *r)
         begin_files(r, size);
     if (!td_answered(r))
         return true;
-    bool asks_first = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Expect") != NULL;
+    bool asks_first = td_mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, "Expect") != NULL;
     return !asks_first && (size == UINT64_MAX || size <= most_wasted);
 }
 
@@ -280,7 +280,7 @@ bool td_intake_take(struct td_request *r, const char *bytes, size_t size)
         take_file(r, bytes, size);
         break;
     case TD_BODY_FORM:
-        if (MHD_post_process(in->form, bytes, size) != MHD_YES && !td_answered(r))
+        if (td_mhd.post_process(in->form, bytes, size) != MHD_YES && !td_answered(r))
             td_answer_error(&r->exchange, 400, "the form is broken");
         break;
     }

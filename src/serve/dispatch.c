@@ -55,7 +55,7 @@ static void allow(char *list, size_t room, const char *method)
 
 static bool wants_page(const struct td_request *r)
 {
-    const char *accept = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Accept");
+    const char *accept = td_mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, "Accept");
     bool api =
         r->segment_count > 0 && (strcmp(r->segments[0], "api") == 0 || strcmp(r->segments[0], "assets") == 0);
     return !api && accept && strstr(accept, "text/html");

@@ -65,7 +65,7 @@ static void *tick(void *argument)
             ask(s);
             if (s->pending.size > 0 || s->ended) {
                 s->suspended = false;
-                MHD_resume_connection(s->connection);
+                td_mhd.resume_connection(s->connection);
             }
         }
         struct timespec until;
@@ -118,7 +118,7 @@ void td_streams_end(struct td_streams *all)
     pthread_cond_signal(&all->wake);
     for (struct stream *s = all->first; s; s = s->next) {
         if (s->suspended)
-            MHD_resume_connection(s->connection);
+            td_mhd.resume_connection(s->connection);
         s->suspended = false;
     }
     pthread_mutex_unlock(&all->lock);
@@ -155,7 +155,7 @@ static ssize_t read_stream(void *context, uint64_t position, char *out, size_t r
         result = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
         s->suspended = true;
-        MHD_suspend_connection(s->connection);
+        td_mhd.suspend_connection(s->connection);
     }
     pthread_mutex_unlock(&all->lock);
     return result;
@@ -211,7 +211,7 @@ void td_answer_events(struct td_exchange *x, const struct td_events *events)
         return;
     }
     struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, s, free_stream);
+        td_mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, s, free_stream);
     if (!response)
         free_stream(s);
     td_answer_response(r, 200, "text/event-stream", response);

@@ -46,7 +46,7 @@ bool td_guard_random(char *out, int digits)
 
 static const char *header(const struct td_request *r, const char *name)
 {
-    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+    return td_mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
 /* --- Host ----------------------------------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static bool token_passes(struct td_request *r)
     if (!guard->digest[0])
         return true;
     const char *bearer = header(r, "Authorization"), *offered = td_query(&r->exchange, "token");
-    const char *cookie = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, guard->token_cookie);
+    const char *cookie = td_mhd.lookup_connection_value(r->connection, MHD_COOKIE_KIND, guard->token_cookie);
     if (bearer && strncasecmp(bearer, "Bearer ", 7) == 0 && token_fits(guard, bearer + 7))
         return true;
     if (offered && token_fits(guard, offered)) {
@@ -212,7 +212,8 @@ static bool token_passes(struct td_request *r)
 static bool find_session(struct td_request *r)
 {
     const struct td_guard *guard = &r->exchange.server->guard;
-    const char *cookie = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, guard->session_cookie);
+    const char *cookie =
+        td_mhd.lookup_connection_value(r->connection, MHD_COOKIE_KIND, guard->session_cookie);
     r->exchange.session = r->session;
     if (cookie && strlen(cookie) == TD_SESSION_LENGTH &&
         strspn(cookie, "0123456789abcdef") == TD_SESSION_LENGTH) {

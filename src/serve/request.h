@@ -13,13 +13,13 @@
 
 #include "serve/exchange.h"
 #include "serve/guard.h"
+#include "serve/http_library.h"
 #include "serve/intake.h"
 #include "serve/runs.h"
 #include "serve/server.h"
 #include "serve/streams.h"
 #include "serve/waiting.h"
 
-#include <microhttpd.h>
 #include <stdatomic.h>
 
 enum { TD_MAX_QUERY = 32, TD_MAX_ANSWER_HEADERS = 8, TD_MAX_SEGMENTS = 12, TD_SESSION_LENGTH = 32 };

@@ -39,7 +39,7 @@ struct busy {
 static struct busy *busy_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        td_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;
 }
 
@@ -100,7 +100,7 @@ static void run_away(void *context)
         r->route->run(&r->exchange);
     if (r->producer.write)
         td_answer_produce(r);
-    MHD_resume_connection(r->connection); /* from here on the request is the library's again */
+    td_mhd.resume_connection(r->connection); /* from here on the request is the library's again */
 }
 
 static enum MHD_Result run(struct td_request *r)
@@ -113,10 +113,10 @@ static enum MHD_Result run(struct td_request *r)
         td_answer_error(&r->exchange, 500, "the route has no answer");
     if (td_answered(r))
         return td_answer_deliver(r);
-    MHD_suspend_connection(r->connection);
+    td_mhd.suspend_connection(r->connection);
     if (!td_waiting_start(&r->exchange.server->waiting, run_away, r)) {
         td_answer_error(&r->exchange, 503, "too many requests at once");
-        MHD_resume_connection(r->connection);
+        td_mhd.resume_connection(r->connection);
     }
     return MHD_YES;
 }
@@ -248,6 +248,7 @@ static void raise_file_limit(void)
 tdbg_status td_server_open(struct td_server **out, const struct td_server_options *options,
                            struct tdbg_error *error)
 {
+    TD_TRY(td_http_library_load(error));
     struct td_server *server = calloc(1, sizeof *server);
     if (!server)
         return td_fail_nomem(error);
@@ -276,7 +277,7 @@ tdbg_status td_server_start(struct td_server *server, const char *start, const c
     server->start = start;
     server->start_run = run;
     raise_file_limit();
-    server->daemon = MHD_start_daemon(
+    server->daemon = td_mhd.start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
         MHD_OPTION_LISTEN_SOCKET, server->listening, MHD_OPTION_THREAD_POOL_SIZE, thread_count(),
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -296,13 +297,13 @@ void td_server_close(struct td_server **slot)
     if (!server)
         return;
     if (server->daemon)
-        server->listening = MHD_quiesce_daemon(server->daemon);
+        server->listening = td_mhd.quiesce_daemon(server->daemon);
     /* Nothing may be suspended when the daemon stops. */
     if (server->streams)
         td_streams_end(server->streams);
     td_waiting_release(&server->waiting);
     if (server->daemon)
-        MHD_stop_daemon(server->daemon);
+        td_mhd.stop_daemon(server->daemon);
     /* Not before: the daemon's threads take it out of their sets as they end. */
     if (server->listening >= 0)
         close(server->listening);

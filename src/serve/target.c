@@ -122,7 +122,7 @@ void td_request_free(struct td_request *r)
     if (!r)
         return;
     if (r->response)
-        MHD_destroy_response(r->response);
+        td_mhd.destroy_response(r->response);
     if (r->producer.release)
         r->producer.release(r->producer.context);
     for (size_t i = 0; i < r->header_count; i++) {

@@ -1,13 +1,16 @@
-/* test_base.c: the parts every reader leans on: cursor, checked arithmetic, buffer, arena, UTF-8, errors. */
+/* test_base.c: the parts every reader leans on: cursor, checked arithmetic, buffer, arena, UTF-8, errors,
+ * libraries loaded late. */
 #include "test_support.h"
 
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/checked.h"
 #include "base/cursor.h"
+#include "base/library.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -185,14 +188,40 @@ static void errors_carry_status_offset_and_name(void **state)
     assert_string_equal(error.message + strlen(error.message) - strlen(tail), tail);
 }
 
+#define MATH_CALLS(CALL) CALL(c, os) CALL(fl, oor)
+TD_LIBRARY_CALLS(math_calls, MATH_CALLS);
+
+static void library_gives_its_functions_or_says_what_is_missing(void **state)
+{
+    (void)state;
+    struct tdbg_error error;
+    struct math_calls math;
+    struct td_library good = TD_LIBRARY("libm.so.6", MATH_CALLS, &math);
+    struct td_library nowhere = TD_LIBRARY("libnowhere.so.1", MATH_CALLS, &math);
+    struct td_library other = TD_LIBRARY("libpthread.so.0", MATH_CALLS, &math);
+    assert_int_equal(td_library_load(&good, &error), TDBG_OK);
+    assert_int_equal(td_library_load(&good, &error), TDBG_OK);
+    assert_true(math.os(0) == 1 && math.oor(2.5) == 2);
+    assert_fails(td_library_load(&nowhere, &error), TDBG_UNSUPPORTED,
+                 "needs a library that is not here: libnowhere.so.1: cannot open shared object file: No such "
+                 "file or directory");
+    assert_fails(td_library_load(&other, &error), TDBG_UNSUPPORTED, "libpthread.so.0 has no cos");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cursor_reads_little_endian), cmocka_unit_test(cursor_error_is_sticky),
-        cmocka_unit_test(checked_arithmetic),         cmocka_unit_test(buffer_grows_and_ends_with_nul),
-        cmocka_unit_test(buffer_limit_is_sticky),     cmocka_unit_test(arena_keeps_what_it_gives),
-        cmocka_unit_test(arena_takes_over_another),   cmocka_unit_test(arena_stops_at_its_limit),
-        cmocka_unit_test(utf8_refuses_what_is_not),   cmocka_unit_test(errors_carry_status_offset_and_name),
+        cmocka_unit_test(cursor_reads_little_endian),
+        cmocka_unit_test(cursor_error_is_sticky),
+        cmocka_unit_test(checked_arithmetic),
+        cmocka_unit_test(buffer_grows_and_ends_with_nul),
+        cmocka_unit_test(buffer_limit_is_sticky),
+        cmocka_unit_test(arena_keeps_what_it_gives),
+        cmocka_unit_test(arena_takes_over_another),
+        cmocka_unit_test(arena_stops_at_its_limit),
+        cmocka_unit_test(utf8_refuses_what_is_not),
+        cmocka_unit_test(errors_carry_status_offset_and_name),
+        cmocka_unit_test(library_gives_its_functions_or_says_what_is_missing),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
