@@ -37,6 +37,7 @@ typedef int32_t td_vi32 __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef int64_t td_vi64 __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef uint32_t td_vu32 __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef int16_t td_vi16 __attribute__((vector_size(TD_VECTOR_BYTES)));
+typedef uint16_t td_vu16 __attribute__((vector_size(TD_VECTOR_BYTES)));
 
 /* The same at any address, for loads. (A memcpy says it too, but gcc then goes through the stack.) */
 typedef float td_vf_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
@@ -141,6 +142,26 @@ TD_INLINE td_vi16 td_vi16_max(td_vi16 a, td_vi16 b)
 #else
     td_vi16 more = a > b;
     return (a & more) | (b & ~more);
+#endif
+}
+
+TD_INLINE td_vu16 td_vu16_max(td_vu16 a, td_vu16 b)
+{
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vu16)_mm256_max_epu16((__m256i)a, (__m256i)b);
+#else
+    td_vu16 larger = (td_vu16)(a > b);
+    return (a & larger) | (b & ~larger);
+#endif
+}
+
+TD_INLINE td_vu16 td_vu16_min(td_vu16 a, td_vu16 b)
+{
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vu16)_mm256_min_epu16((__m256i)a, (__m256i)b);
+#else
+    td_vu16 less = (td_vu16)(a < b);
+    return (a & less) | (b & ~less);
 #endif
 }
 

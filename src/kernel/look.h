@@ -128,6 +128,52 @@ TD_INLINE struct td_seen_keys td_look_at_keys(struct td_seen_keys seen, const ui
     return seen;
 }
 
+/* --- The bits of 16-bit types as they are --------------------------------------------------------------- */
+
+/* Cheaper than keys. As signed numbers, no bits are above those of the greatest float that has no sign; as
+ * unsigned numbers, none are above those of the least float that has one. Twice the magnitude nearest to zero
+ * tells whether there is a zero. */
+struct td_seen_bits {
+    td_vi16 most;
+    td_vu16 least, nearest;
+};
+
+#define TD_SEEN_NO_BITS ((struct td_seen_bits){{0}, {0}, (td_vu16){0} + UINT16_MAX})
+
+TD_INLINE struct td_seen_bits td_see_bits(struct td_seen_bits seen, td_vi16 bits)
+{
+    seen.most = td_vi16_max(bits, seen.most);
+    seen.least = td_vu16_max((td_vu16)bits, seen.least);
+    seen.nearest = td_vu16_min((td_vu16)bits + (td_vu16)bits, seen.nearest);
+    return seen;
+}
+
+TD_INLINE struct td_seen_bits td_look_at_bits(struct td_seen_bits seen, const uint8_t *p, int64_t count)
+{
+    for (int64_t at = 0; at < count * 2; at += TD_VECTOR_BYTES)
+        seen = td_see_bits(seen, *(const td_vi16_loose *)(p + at));
+    return seen;
+}
+
+/* What was seen of the `count` elements at p, as keys. That takes floats of both signs and no zero; any other
+ * elements are looked at again. */
+TD_INLINE struct td_seen_keys td_bits_keys(const struct td_seen_bits *seen, struct td_seen_keys keys,
+                                           const uint8_t *p, int64_t count)
+{
+    int16_t most = 0;
+    uint16_t least = 0, nearest = UINT16_MAX;
+    for (int i = 0; i < TD_PER_KEYS; i++) {
+        most = seen->most[i] > most ? seen->most[i] : most;
+        least = seen->least[i] > least ? seen->least[i] : least;
+        nearest = seen->nearest[i] < nearest ? seen->nearest[i] : nearest;
+    }
+    if (most == 0 || least <= 0x8000 || nearest == 0)
+        return td_look_at_keys(keys, p, count);
+    keys.most = (td_vi16){0} + most;
+    keys.least = (td_vi16){0} - (int16_t)(least & INT16_MAX);
+    return keys;
+}
+
 /* --- As scalars ----------------------------------------------------------------------------------------- */
 
 TD_INLINE void td_note_doubles(struct td_sums *s, const struct td_seen_doubles *seen)
@@ -143,13 +189,20 @@ TD_INLINE void td_note_doubles(struct td_sums *s, const struct td_seen_doubles *
 
 TD_INLINE void td_note_floats(struct td_sums *s, const struct td_seen_floats *seen)
 {
+    float least = seen->least[0], most = seen->most[0];
+    int32_t nan = 0, inf = 0, zeros = 0; /* of a block: 32 bits are plenty, and cheaper to add up */
     for (int i = 0; i < TD_PER_FLOATS; i++) {
-        s->min = (double)seen->least[i] < s->min ? (double)seen->least[i] : s->min;
-        s->max = (double)seen->most[i] > s->max ? (double)seen->most[i] : s->max;
-        s->nan -= (uint64_t)(int64_t)seen->nan[i];
-        s->inf -= (uint64_t)(int64_t)seen->inf[i];
-        s->zeros -= (uint64_t)(int64_t)seen->zeros[i];
+        least = seen->least[i] < least ? seen->least[i] : least;
+        most = seen->most[i] > most ? seen->most[i] : most;
+        nan -= seen->nan[i];
+        inf -= seen->inf[i];
+        zeros -= seen->zeros[i];
     }
+    s->min = (double)least < s->min ? (double)least : s->min;
+    s->max = (double)most > s->max ? (double)most : s->max;
+    s->nan += (uint64_t)nan;
+    s->inf += (uint64_t)inf;
+    s->zeros += (uint64_t)zeros;
 }
 
 TD_INLINE double td_key_value(int16_t key, enum td_dtype dtype)

@@ -3,100 +3,141 @@
  *     a  1 2  3 4  5 ...      packed  2  4  ...
  *     b  1 2' 3 4' 5 ...              2' 4' ...
  *
- * AVX2 moves eight elements at once, by a table of all the ways in which eight pairs can differ. Other tiers
- * go pair by pair, but without a branch: whether the next one differs is anybody's guess.
+ * A packed pair is 32 bits, a below b, in the order of td_pack_turn. AVX2 moves eight at once, by a table of
+ * all the ways in which eight pairs can differ. Which ones do is found out beforehand, in another loop: from
+ * a comparison to the place in the table it takes longer than the CPU looks ahead. Other tiers go pair by
+ * pair, but without a branch: whether the next one differs is anybody's guess.
  */
 #ifndef TD_KERNEL_PACK_H
 #define TD_KERNEL_PACK_H
 
 #include "kernel/lanes.h"
+#include "kernel/pair.h"
 
 #include <string.h>
 
-/* Moving eight elements where fewer differ, and filling up the last row, writes past the last one. */
+/* Rows that are packed at once. */
+enum { TD_PACK_ROWS = 2, TD_PACK_PAIRS = TD_PACK_ROWS * TD_LANES };
+
+/* Moving eight pairs where fewer differ, and filling up the last row, writes past the last one. */
 struct td_packed {
     int64_t count;
-    uint16_t a[TD_BLOCK_LENGTH + TD_LANES], b[TD_BLOCK_LENGTH + TD_LANES];
+    uint32_t pairs[TD_BLOCK_LENGTH + TD_LANES];
 };
 
 #if defined(__AVX2__) && TD_VECTOR_BYTES == 32
 
-/* A byte of the k-th of those of eight elements whose bits are set in m; 0x80, which clears, behind the last.
- */
+/* Which of the pairs differ: a bit for each, in the order of td_pack_turn. */
+struct td_pack_plan {
+    uint8_t eights[TD_PACK_PAIRS / 8];
+};
+
+/* The k-th of those of eight pairs whose bits are set in m. */
 #define IS_KTH(m, k, i) \
     ((i) * (((m) >> (i)&1) && __builtin_popcount((unsigned)(m) & ((1u << (i)) - 1)) == (k)))
 #define KTH(m, k)                                                                              \
     (IS_KTH(m, k, 1) + IS_KTH(m, k, 2) + IS_KTH(m, k, 3) + IS_KTH(m, k, 4) + IS_KTH(m, k, 5) + \
      IS_KTH(m, k, 6) + IS_KTH(m, k, 7))
-#define BYTE(m, k, byte) (__builtin_popcount(m) > (k) ? 2 * KTH(m, k) + (byte) : 0x80)
-#define BYTES(m, k) BYTE(m, k, 0), BYTE(m, k, 1)
-#define CLEAR 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80
-#define ORDER(m)                                                                                    \
-    {                                                                                               \
-        CLEAR, CLEAR, BYTES(m, 0), BYTES(m, 1), BYTES(m, 2), BYTES(m, 3), BYTES(m, 4), BYTES(m, 5), \
-            BYTES(m, 6), BYTES(m, 7)                                                                \
+#define ORDER(m)                                                                               \
+    {                                                                                          \
+        KTH(m, 0), KTH(m, 1), KTH(m, 2), KTH(m, 3), KTH(m, 4), KTH(m, 5), KTH(m, 6), KTH(m, 7) \
     }
 #define ORDERS_4(m) ORDER(m), ORDER((m) + 1), ORDER((m) + 2), ORDER((m) + 3)
 #define ORDERS_16(m) ORDERS_4(m), ORDERS_4((m) + 4), ORDERS_4((m) + 8), ORDERS_4((m) + 12)
 #define ORDERS_64(m) ORDERS_16(m), ORDERS_16((m) + 16), ORDERS_16((m) + 32), ORDERS_16((m) + 48)
 
-/* The bytes of eight elements, so that those whose bits are set in the index come first, behind as many that
- * clear: read from further up, the order begins later. */
-static const uint8_t td_pack_orders[256][32] = {ORDERS_64(0), ORDERS_64(64), ORDERS_64(128), ORDERS_64(192)};
+/* The numbers of eight pairs, those whose bits are set in the index first. */
+static const uint8_t td_pack_orders[256][8] = {ORDERS_64(0), ORDERS_64(64), ORDERS_64(128), ORDERS_64(192)};
 
 #undef IS_KTH
 #undef KTH
-#undef BYTE
-#undef BYTES
-#undef CLEAR
 #undef ORDER
 #undef ORDERS_4
 #undef ORDERS_16
 #undef ORDERS_64
 
-TD_INLINE __m128i td_pack_order(unsigned chosen, unsigned first)
+TD_INLINE __m256i td_pack_load(const uint8_t *p, int row)
 {
-    return _mm_loadu_si128((const __m128i_u *)(td_pack_orders[chosen] + 16 - 2 * first));
+    return _mm256_loadu_si256((const __m256i_u *)p + row);
 }
 
-TD_INLINE void td_pack_store(uint16_t *to, __m256i elements)
+TD_INLINE struct td_pack_plan td_pack_look(const uint8_t *a, const uint8_t *b)
 {
-    __m128i both = _mm256_castsi256_si128(elements) | _mm256_extracti128_si256(elements, 1);
-    _mm_storeu_si128((__m128i_u *)to, both);
+    __m256i first = _mm256_cmpeq_epi16(td_pack_load(a, 0), td_pack_load(b, 0));
+    __m256i second = _mm256_cmpeq_epi16(td_pack_load(a, 1), td_pack_load(b, 1));
+    const __m256i quarters = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i same = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), quarters);
+    uint32_t different = ~(uint32_t)_mm256_movemask_epi8(same);
+    struct td_pack_plan plan;
+    memcpy(&plan, &different, sizeof plan);
+    return plan;
 }
 
-/* Packs a row behind the first `count` pairs; how many there are then. As a rule all that differ fit half a
- * register: stores at any address are what takes time here. */
-TD_INLINE int64_t td_pack_row(struct td_packed *packed, int64_t count, const uint8_t *a, const uint8_t *b)
+TD_INLINE uint32_t *td_pack_eight(uint32_t *to, __m256i pairs, uint8_t chosen)
 {
-    __m256i x = _mm256_loadu_si256((const __m256i_u *)a), y = _mm256_loadu_si256((const __m256i_u *)b);
-    __m256i same = _mm256_cmpeq_epi16(x, y);
-    __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(same), _mm256_extracti128_si256(same, 1));
-    unsigned different = ~(unsigned)_mm_movemask_epi8(bytes), low = different & 255,
-             high = different >> 8 & 255;
-    unsigned first = (unsigned)__builtin_popcount(low), all = first + (unsigned)__builtin_popcount(high);
-    __m256i order = _mm256_set_m128i(td_pack_order(high, first), td_pack_order(low, 0));
-    td_pack_store(packed->a + count, _mm256_shuffle_epi8(x, order));
-    td_pack_store(packed->b + count, _mm256_shuffle_epi8(y, order));
-    if (__builtin_expect(all > 8, 0)) {
-        order = _mm256_set_m128i(td_pack_order(high, 0), _mm_set1_epi8(-1));
-        td_pack_store(packed->a + count + first, _mm256_shuffle_epi8(x, order));
-        td_pack_store(packed->b + count + first, _mm256_shuffle_epi8(y, order));
+    __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i_u *)td_pack_orders[chosen]));
+    _mm256_storeu_si256((__m256i_u *)to, _mm256_permutevar8x32_epi32(pairs, order));
+    return to + __builtin_popcount(chosen);
+}
+
+/* Packs rows; where the next pair goes. */
+TD_INLINE uint32_t *td_pack_rows(uint32_t *to, const uint8_t *a, const uint8_t *b,
+                                 const struct td_pack_plan *plan)
+{
+    for (int row = 0; row < TD_PACK_ROWS; row++) {
+        __m256i x = td_pack_load(a, row), y = td_pack_load(b, row);
+        to = td_pack_eight(to, _mm256_unpacklo_epi16(x, y), plan->eights[2 * row]);
+        to = td_pack_eight(to, _mm256_unpackhi_epi16(x, y), plan->eights[2 * row + 1]);
     }
-    return count + all;
+    return to;
 }
 
 #else
 
-TD_INLINE int64_t td_pack_row(struct td_packed *packed, int64_t count, const uint8_t *a, const uint8_t *b)
+struct td_pack_plan {
+    char none;
+};
+
+TD_INLINE struct td_pack_plan td_pack_look(const uint8_t *a, const uint8_t *b)
 {
-    for (int i = 0; i < TD_LANES; i++) {
-        memcpy(packed->a + count, a + 2 * i, 2);
-        memcpy(packed->b + count, b + 2 * i, 2);
-        count += packed->a[count] != packed->b[count];
+    (void)a, (void)b;
+    return (struct td_pack_plan){0};
+}
+
+TD_INLINE uint32_t *td_pack_rows(uint32_t *to, const uint8_t *a, const uint8_t *b,
+                                 const struct td_pack_plan *plan)
+{
+    (void)plan;
+    for (int k = 0; k < TD_PACK_PAIRS; k++) {
+        uint16_t x, y;
+        memcpy(&x, a + 2 * td_pack_turn(k), 2);
+        memcpy(&y, b + 2 * td_pack_turn(k), 2);
+        *to = x | (uint32_t)y << 16;
+        to += x != y;
     }
-    return count;
+    return to;
 }
 
 #endif
+
+/* A row of packed pairs as floats. */
+TD_INLINE void td_unpack(enum td_dtype dtype, const uint32_t *pairs, float *a, float *b)
+{
+    if (dtype == TD_BF16) {
+        for (int i = 0; i < TD_ROW_FLOATS; i++) {
+            td_vu32 both = ((const td_vu32_loose *)pairs)[i];
+            ((td_vf_loose *)a)[i] = (td_vf)(both << 16);
+            ((td_vf_loose *)b)[i] = (td_vf)(both & 0xffff0000);
+        }
+        return;
+    }
+    uint16_t x[TD_LANES], y[TD_LANES];
+    for (int i = 0; i < TD_LANES; i++) {
+        x[i] = (uint16_t)pairs[i];
+        y[i] = (uint16_t)(pairs[i] >> 16);
+    }
+    td_stage(dtype, (const uint8_t *)x, a);
+    td_stage(dtype, (const uint8_t *)y, b);
+}
+
 #endif

@@ -9,8 +9,8 @@
  * - a.b is half of a^2 + b^2 - d^2, whose terms there are. That keeps its digits unless most of a^2 + b^2
  *   cancels, so it counts where at least an eighth is left; else a.b is summed as it is (td_pair_product).
  * - Equal pairs add nothing to the sums of differences. 16-bit floats often round to the same value, so a
- *   whole block of them may be packed (td_pair_packs): of the pairs whose bits differ, number k adds to lane
- *   k % 16. Side b is then side a but for these pairs (td_pair_follow).
+ *   whole block of them may be packed (td_pair_packs): of the pairs whose bits differ, taken in the order of
+ *   td_pack_turn, number k adds to lane k % 16. Side b is then side a but for these pairs (td_pair_follow).
  *
  * A kernel answers for the statistics of both sides as well, because a vector tier that has the elements in
  * registers gets them for half of what loops of their own cost. They are those of block.h, to the bit, save
@@ -102,6 +102,13 @@ static inline bool td_pair_packs(enum td_dtype ta, const uint8_t *a, enum td_dty
         differing += x != y;
     }
     return differing <= TD_PACK_SAMPLE * 3 / 8;
+}
+
+/* The pair of a block whose turn is the k-th where it is packed: of each row the quarters 0 2 1 3, which is
+ * how AVX2 interleaves two registers. */
+static inline int64_t td_pack_turn(int64_t k)
+{
+    return (k & ~(int64_t)12) | (k & 4) << 1 | (k & 8) >> 1;
 }
 
 /* Adds a finite pair of which the difference is known to the sums of differences: `size` is |a|. */

@@ -47,7 +47,8 @@ INLINE void block(const uint8_t *a, const uint8_t *b, int64_t count, int64_t siz
 {
     int64_t different = 0; /* pairs so far whose bits differ */
     *out = (struct td_pair_lanes){0};
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t k = 0; k < count; k++) {
+        int64_t i = packs ? td_pack_turn(k) : k;
         const uint8_t *p = a + i * size_a, *q = b + i * size_b;
         td_pair_add(out, i, (packs ? different : i) % TD_LANES, value_a(p), value_b(q), ulp(p, q));
         different += packs && memcmp(p, q, (size_t)size_a) != 0;
@@ -60,8 +61,8 @@ INLINE void follow(const uint8_t *a, const uint8_t *b, int64_t count, int64_t si
 {
     double moves[TD_PAIR_MOVES][TD_LANES] = {{0}};
     int64_t different = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const uint8_t *p = a + i * size, *q = b + i * size;
+    for (int64_t k = 0; k < count; k++) {
+        const uint8_t *p = a + td_pack_turn(k) * size, *q = b + td_pack_turn(k) * size;
         if (memcmp(p, q, (size_t)size) != 0)
             td_pair_move(moves, different++ % TD_LANES, value(p), value(q), out->a.mean);
     }

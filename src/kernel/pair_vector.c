@@ -232,60 +232,85 @@ TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct t
 
 /* --- Packed pairs --------------------------------------------------------------------------------------- */
 
-/* Packs a tile, and adds up side a: the one waits for the other's additions otherwise. Every other column
- * adds aside, so that all units are in use. */
-TD_INLINE void pack_and_add(struct sums *s, enum td_dtype dtype, const uint8_t *a, const uint8_t *b,
-                            bool shifted, struct td_packed *packed)
+/* A tile on its way into packed pairs. */
+struct packing {
+    struct td_seen_bits seen_a, seen_b;
+    struct td_pack_plan plans[TILE / TD_PACK_ROWS];
+    _Alignas(64) float wide[TILE * TD_LANES]; /* side a, staged */
+    struct td_packed packed;
+};
+
+/* All that is to be known of a tile before it is packed. */
+TD_INLINE void look_and_plan(struct packing *k, enum td_dtype dtype, const uint8_t *a, const uint8_t *b)
 {
-    float wide[TILE * TD_LANES];
-    td_vd sums[TD_ROW_DOUBLES][2];
-    int64_t count = packed->count;
-    for (int c = 0; c < TD_ROW_DOUBLES; c++)
-        for (int k = 0; k < 2; k++)
-            sums[c][k] = s->v[A1 + k].v[c];
-    for (int64_t at = 0; at < TILE * TD_LANES; at += TD_LANES) {
-        __builtin_prefetch(a + (at + TD_BLOCK_LENGTH) * 2, 0, 2);
-        __builtin_prefetch(b + (at + TD_BLOCK_LENGTH) * 2, 0, 2);
-        td_stage(dtype, a + at * 2, wide + at);
-        count = td_pack_row(packed, count, a + at * 2, b + at * 2);
-        for (int c = 0; c < TD_ROW_DOUBLES; c++)
-            add_side(sums[c], dtype, td_column_load(dtype, (const uint8_t *)wide, at, c), s->shift_a, shifted,
-                     c % 2 == 0);
+    struct td_seen_bits seen_a = k->seen_a, seen_b = k->seen_b;
+    for (int64_t at = 0; at < TILE * TD_LANES; at += TD_PACK_PAIRS) {
+        const td_vi16_loose *x = (const td_vi16_loose *)(a + at * 2),
+                            *y = (const td_vi16_loose *)(b + at * 2);
+        for (int i = 0; i < TD_PACK_ROWS * TD_ROW_KEYS; i++) {
+            seen_a = td_see_bits(seen_a, x[i]);
+            seen_b = td_see_bits(seen_b, y[i]);
+        }
+        k->plans[at / TD_PACK_PAIRS] = td_pack_look(a + at * 2, b + at * 2);
+        for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
+            td_stage(dtype, a + row * 2, k->wide + row);
     }
-    packed->count = count;
-    for (int c = 0; c < TD_ROW_DOUBLES; c++)
-        for (int k = 0; k < 2; k++)
-            s->v[A1 + k].v[c] = sums[c][k];
+    k->seen_a = seen_a;
+    k->seen_b = seen_b;
 }
 
-/* Stages rows of packed pairs, and sees how far they are apart. */
-TD_INLINE void stage_packed(struct sums *s, enum td_dtype dtype, const uint16_t *a, const uint16_t *b,
-                            int64_t rows, float space[2][TILE * TD_LANES])
+/* Packs a tile, and adds up side a: the one waits for the other's additions otherwise. Every other column
+ * adds aside, so that all units are in use. */
+TD_INLINE void pack_and_add(struct sums *s, struct packing *k, enum td_dtype dtype, const uint8_t *a,
+                            const uint8_t *b, bool shifted)
 {
-    struct td_ulps_16 ulps = s->ulps.narrow;
-    for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
-        const uint8_t *p = (const uint8_t *)(a + at), *q = (const uint8_t *)(b + at);
-        for (int i = 0; i < TD_ROW_KEYS; i++)
-            ulps = td_ulps_see_16(ulps, td_vi16_order(((const td_vi16_loose *)p)[i]),
-                                  td_vi16_order(((const td_vi16_loose *)q)[i]));
-        td_stage(dtype, p, space[0] + at);
-        td_stage(dtype, q, space[1] + at);
+    const uint8_t *wide = (const uint8_t *)k->wide;
+    uint32_t *to = k->packed.pairs + k->packed.count;
+    td_vd sums[TD_ROW_DOUBLES][2];
+    for (int c = 0; c < TD_ROW_DOUBLES; c++)
+        for (int i = 0; i < 2; i++)
+            sums[c][i] = s->v[A1 + i].v[c];
+    for (int64_t at = 0; at < TILE * TD_LANES; at += TD_PACK_PAIRS) {
+        __builtin_prefetch(a + (at + TD_BLOCK_LENGTH) * 2, 0, 2);
+        __builtin_prefetch(b + (at + TD_BLOCK_LENGTH) * 2, 0, 2);
+        to = td_pack_rows(to, a + at * 2, b + at * 2, &k->plans[at / TD_PACK_PAIRS]);
+        for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
+            for (int c = 0; c < TD_ROW_DOUBLES; c++)
+                add_side(sums[c], dtype, td_column_load(dtype, wide, row, c), s->shift_a, shifted,
+                         c % 2 == 0);
     }
-    s->ulps.narrow = ulps;
+    k->packed.count = to - k->packed.pairs;
+    for (int c = 0; c < TD_ROW_DOUBLES; c++)
+        for (int i = 0; i < 2; i++)
+            s->v[A1 + i].v[c] = sums[c][i];
+}
+
+/* Makes rows of packed pairs floats, and sees how far they are apart. */
+TD_INLINE void stage_packed(struct sums *s, enum td_dtype dtype, const uint32_t *pairs, int64_t rows,
+                            float space[2][TILE * TD_LANES])
+{
+    struct td_ulps_pairs ulps = {s->ulps.narrow.max, s->ulps.wide.same};
+    for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
+        for (int i = 0; i < TD_ROW_FLOATS; i++)
+            ulps = td_ulps_see_pairs(ulps, ((const td_vu32_loose *)(pairs + at))[i]);
+        td_unpack(dtype, pairs + at, space[0] + at, space[1] + at);
+    }
+    s->ulps.narrow.max = ulps.max;
+    s->ulps.wide.same = ulps.same;
     s->ulps.seen += rows * TD_LANES;
 }
 
 /* Column c of packed pairs; `mean` is that of side a. */
-TD_INLINE void add_packed_column(struct sums *s, int c, enum td_dtype dtype, int64_t rows,
-                                 float space[2][TILE * TD_LANES], double mean, bool first)
+TD_INLINE void add_packed_column(struct sums *s, int c, int64_t rows, float space[2][TILE * TD_LANES],
+                                 double mean, bool first)
 {
     td_vd sum[TD_SUM_AB], max_abs = s->max_abs, max_rel = s->max_rel;
     td_vd moved = first ? td_vd_all(0) : s->v[B1].v[c], product = first ? td_vd_all(0) : s->v[B2].v[c];
     for (int k = 0; k < TD_SUM_AB; k++)
         sum[k] = first ? td_vd_all(0) : s->v[k].v[c];
     for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
-        td_vd x = td_column_load(dtype, (const uint8_t *)space[0], at, c);
-        td_vd y = td_column_load(dtype, (const uint8_t *)space[1], at, c), d = x - y;
+        td_vd x = td_vd_load_f32((const uint8_t *)(space[0] + at + c * TD_PER_DOUBLES));
+        td_vd y = td_vd_load_f32((const uint8_t *)(space[1] + at + c * TD_PER_DOUBLES)), d = x - y;
         add_distances(sum, &max_abs, &max_rel, x, y);
         moved = td_vd_add_aside(d, moved);
         product += d * (x - td_vd_all(mean));
@@ -301,15 +326,14 @@ TD_INLINE void add_packed_column(struct sums *s, int c, enum td_dtype dtype, int
 /* All that was packed, to whole rows: pairs of zeros add nothing. */
 TD_INLINE void add_packed(struct sums *s, enum td_dtype dtype, struct td_packed *packed, double mean)
 {
-    float space[2][TILE * TD_LANES];
+    _Alignas(64) float space[2][TILE * TD_LANES];
     int64_t rows = packed->count / TD_LANES + 1;
-    memset(packed->a + packed->count, 0, TD_LANES * sizeof *packed->a);
-    memset(packed->b + packed->count, 0, TD_LANES * sizeof *packed->b);
+    memset(packed->pairs + packed->count, 0, TD_LANES * sizeof *packed->pairs);
     for (int64_t row = 0; row < rows; row += TILE) {
         int64_t taken = rows - row < TILE ? rows - row : TILE;
-        stage_packed(s, dtype, packed->a + row * TD_LANES, packed->b + row * TD_LANES, taken, space);
+        stage_packed(s, dtype, packed->pairs + row * TD_LANES, taken, space);
         for (int c = 0; c < TD_ROW_DOUBLES; c++)
-            add_packed_column(s, c, dtype, taken, space, mean, row == 0);
+            add_packed_column(s, c, taken, space, mean, row == 0);
     }
 }
 
@@ -408,22 +432,25 @@ TD_INLINE void begin(struct sums *s, enum td_dtype ta, enum td_dtype tb)
 TD_INLINE bool packed_block(struct sums *s, enum td_dtype dtype, const uint8_t *a, const uint8_t *b,
                             struct td_pair_block *out)
 {
-    struct td_packed packed;
-    packed.count = 0;
+    struct packing k; /* most of it is written before it is read, so it is not worth clearing */
+    k.seen_a = k.seen_b = TD_SEEN_NO_BITS;
+    k.packed.count = 0;
     s->shift_a = td_vector_shift(dtype, a, TD_BLOCK_LENGTH, 2);
     s->v[A1] = s->v[A2] = (struct td_doubles){{{0}}};
-    for (int64_t at = 0; at < TD_BLOCK_LENGTH; at += TILE * TD_LANES) {
-        s->a.keys = td_look_at_keys(s->a.keys, a + at * 2, TILE * TD_LANES);
-        s->b.keys = td_look_at_keys(s->b.keys, b + at * 2, TILE * TD_LANES);
+    for (const uint8_t *p = a, *q = b; p < a + TD_BLOCK_LENGTH * 2;
+         p += TILE * TD_LANES * 2, q += TILE * TD_LANES * 2) {
+        look_and_plan(&k, dtype, p, q);
         if (s->shift_a == 0)
-            pack_and_add(s, dtype, a + at * 2, b + at * 2, false, &packed);
+            pack_and_add(s, &k, dtype, p, q, false);
         else
-            pack_and_add(s, dtype, a + at * 2, b + at * 2, true, &packed);
+            pack_and_add(s, &k, dtype, p, q, true);
     }
+    s->a.keys = td_bits_keys(&k.seen_a, s->a.keys, a, TD_BLOCK_LENGTH);
+    s->b.keys = td_bits_keys(&k.seen_b, s->b.keys, b, TD_BLOCK_LENGTH);
     if (!td_keys_are_finite(&s->a.keys, dtype) || !td_keys_are_finite(&s->b.keys, dtype))
         return false;
     out->a = finish_side(&s->v[A1], s->shift_a, &s->a, dtype, a, TD_BLOCK_LENGTH);
-    add_packed(s, dtype, &packed, out->a.mean);
+    add_packed(s, dtype, &k.packed, out->a.mean);
     return true;
 }
 

@@ -39,7 +39,8 @@ struct lanes {
 };
 
 /* Adds `count` elements, whole rows: doubles, or floats where `dtype` is a smaller type. The square of a
- * float is exact as a double: there product and sum may be one instruction that rounds once. */
+ * float is exact as a double: there product and sum may be one instruction that rounds once. Additions are
+ * shared out between the units that add and those that multiply (td_vd_add_aside). */
 TD_INLINE struct lanes add_rows(struct lanes sums, enum td_dtype dtype, const uint8_t *p, int64_t count,
                                 double around, enum how how)
 {
@@ -49,9 +50,12 @@ TD_INLINE struct lanes add_rows(struct lanes sums, enum td_dtype dtype, const ui
             td_vd x = td_column_load(dtype, p, at, i), d = how == PLAIN ? x : x - shift;
             if (how == MASKED)
                 d = (td_vd)((td_vi64)d & td_vd_finite(x));
-            sums.s1[i] += d;
-            sums.s2[i] =
-                how == PLAIN && dtype != TD_F64 ? td_vd_exact_fma(d, d, sums.s2[i]) : sums.s2[i] + d * d;
+            const bool aside = i % 2 == 0;
+            sums.s1[i] = aside || how != PLAIN ? td_vd_add_aside(d, sums.s1[i]) : sums.s1[i] + d;
+            if (how == PLAIN && dtype != TD_F64)
+                sums.s2[i] = td_vd_exact_fma(d, d, sums.s2[i]);
+            else
+                sums.s2[i] = aside ? td_vd_add_aside(d * d, sums.s2[i]) : sums.s2[i] + d * d;
         }
     }
     return sums;
@@ -67,7 +71,7 @@ TD_INLINE void add_and_see(struct lanes *sums, struct td_seen_floats *seen, cons
         __builtin_prefetch(p + at * 4 + AHEAD);
         for (int i = 0; i < TD_ROW_DOUBLES; i++) {
             td_vd x = td_column_load(TD_F32, p, at, i);
-            added.s1[i] += x;
+            added.s1[i] = td_vd_add_aside(x, added.s1[i]); /* those that add have enough to look at */
             added.s2[i] = td_vd_exact_fma(x, x, added.s2[i]);
         }
         struct td_floats row = td_floats_load(TD_F32, p + at * 4);
@@ -99,6 +103,7 @@ TD_INLINE bool scan(struct td_sums *s, enum td_dtype dtype, const uint8_t *p, in
     struct lanes sums = {0};
     const enum td_dtype seen_as = size == 2 && how == MASKED ? TD_F32 : dtype;
     struct td_seen seen;
+    struct td_seen_bits bits = TD_SEEN_NO_BITS;
     td_seen_begin(&seen, seen_as);
     const bool at_once = TD_VECTOR_BYTES >= 32 && dtype == TD_F32 && how == PLAIN;
     if (at_once)
@@ -117,11 +122,13 @@ TD_INLINE bool scan(struct td_sums *s, enum td_dtype dtype, const uint8_t *p, in
         else if (seen_as == TD_F32)
             seen.floats = td_look_at_floats(seen.floats, wide, length, how == MASKED, size == 4 ? AHEAD : 0);
         else
-            seen.keys = td_look_at_keys(seen.keys, elements, length);
+            bits = td_look_at_bits(bits, elements, length);
         sums = add_rows(sums, dtype, wide, length, s->shift, how);
     }
     if (how != MASKED && !all_finite(&sums))
         return false;
+    if (seen_as != TD_F64 && seen_as != TD_F32)
+        seen.keys = td_bits_keys(&bits, seen.keys, p, count);
     memcpy(s->s1, sums.s1, sizeof s->s1);
     memcpy(s->s2, sums.s2, sizeof s->s2);
     td_seen_note(s, &seen, seen_as);

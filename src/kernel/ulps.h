@@ -16,7 +16,6 @@
 #include "kernel/lanes.h"
 #include "kernel/pair.h"
 
-typedef uint16_t td_vu16 __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef int32_t td_vi32_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
 
 enum { TD_ULPS_NEAR = 1 << 23 };
@@ -87,21 +86,36 @@ TD_INLINE td_vu32 td_vu32_max(td_vu32 a, td_vu32 b)
 #endif
 }
 
-TD_INLINE td_vu16 td_vu16_max(td_vu16 a, td_vu16 b)
-{
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
-    return (td_vu16)_mm256_max_epu16((__m256i)a, (__m256i)b);
-#else
-    td_vu16 larger = (td_vu16)(a > b);
-    return (a & larger) | (b & ~larger);
-#endif
-}
-
 /* One vector of pairs of a 16-bit type, as td_vi16_order has them. */
 TD_INLINE struct td_ulps_16 td_ulps_see_16(struct td_ulps_16 u, td_vi16 x, td_vi16 y)
 {
     u.max = td_vu16_max(td_vi16_distance(x, y), u.max);
     u.same += x == y;
+    return u;
+}
+
+/* Each lane's halves exchanged. */
+TD_INLINE td_vu32 td_vu32_swap(td_vu32 x)
+{
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    const __m128i order = _mm_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    return (td_vu32)_mm256_shuffle_epi8((__m256i)x, _mm256_broadcastsi128_si256(order));
+#else
+    return x << 16 | x >> 16;
+#endif
+}
+
+/* What is seen of pairs of a 16-bit type in lanes of 32 bits. */
+struct td_ulps_pairs {
+    td_vu16 max;
+    td_vi32 same;
+};
+
+TD_INLINE struct td_ulps_pairs td_ulps_see_pairs(struct td_ulps_pairs u, td_vu32 pairs)
+{
+    td_vi16 keys = td_vi16_order((td_vi16)pairs), swapped = (td_vi16)td_vu32_swap((td_vu32)keys);
+    u.max = td_vu16_max(td_vi16_distance(keys, swapped), u.max);
+    u.same += (td_vi32)keys == (td_vi32)swapped;
     return u;
 }
 

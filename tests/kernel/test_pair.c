@@ -39,6 +39,8 @@ enum fill {
     CLOSE,
     FEW,
     FEW_POSITIVE,
+    FEW_NEGATIVE,
+    FEW_SIGNS,
     FEW_SPECIAL,
     FILLS
 };
@@ -88,6 +90,9 @@ static uint64_t element(enum td_dtype dtype, enum fill fill)
     case FEW_POSITIVE:
     case POSITIVE: /* far from zero for their spread: they are summed around a shift */
         return tame(dtype) & ~(UINT64_C(1) << (8 * td_dtype_size(dtype) - 1));
+    case FEW_NEGATIVE:
+        return tame(dtype) | UINT64_C(1) << (8 * td_dtype_size(dtype) - 1);
+    case FEW_SIGNS:
     case SIGNS:
         return (random_u64() % 3) | sign; /* zeros of both signs and their neighbours */
     default:
@@ -137,7 +142,7 @@ static void fill_sides(enum td_dtype ta, uint8_t *a, enum td_dtype tb, uint8_t *
     fill_side(tb, fill, b, count);
     if (fill == POSITIVE && random_u64() % 2)
         fill_side(tb, TAME, b, count);
-    bool few = fill == FEW || fill == FEW_POSITIVE || fill == FEW_SPECIAL;
+    bool few = fill >= FEW && fill <= FEW_SPECIAL;
     if ((fill == EQUAL || fill == CLOSE || few) && ta == tb)
         memcpy(b, a, (size_t)count * td_dtype_size(ta));
     if (fill == CLOSE && ta == tb)
@@ -571,10 +576,10 @@ static void few_differ(void **state)
     uint16_t *a = malloc(COUNT * sizeof *a), *b = malloc(COUNT * sizeof *b);
     double *x = malloc(COUNT * sizeof *x), *y = malloc(COUNT * sizeof *y);
     const struct td_shape shape = {.ndim = 1, .size = {COUNT}};
-    static const enum fill fills[] = {FEW, FEW_POSITIVE};
+    static const enum fill fills[] = {FEW, FEW_POSITIVE, FEW_NEGATIVE};
     for (int round = 0; round < 16; round++) {
         enum td_dtype dtype = round % 2 ? TD_F16 : TD_BF16;
-        fill_sides(dtype, (uint8_t *)a, dtype, (uint8_t *)b, fills[round / 2 % 2], COUNT);
+        fill_sides(dtype, (uint8_t *)a, dtype, (uint8_t *)b, fills[round / 2 % 3], COUNT);
         td_convert_f64(dtype, a, COUNT, x);
         td_convert_f64(dtype, b, COUNT, y);
         struct made ma, mb;
