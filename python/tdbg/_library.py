@@ -43,12 +43,8 @@ class RunOptions(ctypes.Structure):
                 ("staging_bytes", c_uint64), ("replace", c_bool), ("no_control", c_bool), ("error", POINTER(ErrorInfo))]
 
 
-class Tensor(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("dtype", c_char_p), ("ndim", c_int), ("shape", c_void_p),
-                ("strides", c_void_p)]
-
-
 MAX_DIMS = 32
+TENSOR = "PPiPP"  # struct tdbg_tensor in the words of the module struct: data, dtype, ndim, shape, strides
 ERROR = POINTER(ErrorInfo)
 HANDLE = POINTER(c_void_p)
 

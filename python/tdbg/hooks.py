@@ -11,6 +11,10 @@ been added up, behind the node that adds them.
 A name that comes again within a step gets a number: layers.0.output#2. Checkpointing runs a forward again during the
 backward pass; its outputs have been recorded the first time, its scopes and gradients count.
 
+Between two matrix products nothing of Python is in the caches any more, and every object that is touched costs a wait
+for memory. So the way of a plain tensor through Enter and Leave is short: names are made once, and what a step must
+reset is one counter a module.
+
 Hooks are objects and not methods: a copy or a pickle of a recorded model has hooks that do nothing.
 """
 import functools
@@ -51,21 +55,17 @@ class Hook:
 
 
 class Tap:
-    """One module of a recording: names ready to hand over, and how often it was called in this step."""
-    __slots__ = ("recording", "name", "scope", "names", "entries", "calls", "replays", "cost")
+    """One module of a recording: its names ready to hand over, and how often it was called in this step."""
+    __slots__ = ("recording", "name", "scope", "names", "first", "cost", "calls")
 
     def __init__(self, recording, name, module):
         self.recording = recording
         self.name = name
         self.scope = encode(name or type(module).__name__)
         self.names = {}
+        self.first = self.named("output", 1)
         self.cost = cost_of(module)
-        self.rewind()
-
-    def rewind(self):
-        self.entries = itertools.count(1)
         self.calls = itertools.count(1)
-        self.replays = itertools.count(1)
 
     def named(self, leaf, call):
         """The names of a tensor of this module and of its gradient; None for what is not wanted."""
@@ -73,12 +73,14 @@ class Tap:
             return self.names[leaf, call]
         except KeyError:
             pass
-        name = f"{self.name}.{leaf}" if self.name else leaf
+        recording = self.recording
+        text = f"{self.name}.{leaf}" if self.name else leaf
         again = f"#{call}" if call > 1 else ""
-        wanted = self.recording.wants
-        names = tuple(encode(text + again) if wanted(text, self.name) else None for text in (name, name + ".grad"))
-        self.names[leaf, call] = names
-        return names
+        name = encode(text + again) if recording.wants(text, self.name) else None
+        text += ".grad"
+        gradient = encode(text + again) if recording.grads and recording.wants(text, self.name) else None
+        self.names[leaf, call] = name, gradient
+        return name, gradient
 
     def begin(self, frame):
         """Opens the scope of a call, which is over when `frame` is gone."""
@@ -91,14 +93,13 @@ class Tap:
         mine.open.append((self, id(frame), frame.f_code))
         scope_begin(recording.run, self.scope)
 
-    def take(self, leaf, value, call, replayed):
+    def take(self, names, value, replayed):
         """Records an output, and its gradient once that is known."""
-        recording = self.recording
-        name, gradient = self.named(leaf, call)
+        name, gradient = names
         if name is not None and not replayed:
-            recording.write(name, value)
-        if gradient is not None and recording.grads and value.requires_grad:
-            value.register_hook(functools.partial(recording.write, gradient))
+            self.recording.write(name, value)
+        if gradient is not None and value.requires_grad:
+            value.register_hook(functools.partial(self.recording.write, gradient))
 
 
 class Enter(Hook):
@@ -127,7 +128,7 @@ class EnterRoot(Hook):
             return
         recording.write_parameters()
         if recording.inputs:
-            call = next(tap.entries)
+            call = next(recording.repeats[EnterRoot])
             positional = args[0] if len(args) == 1 else args
             for leaf, value in itertools.chain(leaves(positional, "input"), leaves(kwargs, "input")):
                 name, _ = tap.named(leaf, call)
@@ -146,12 +147,12 @@ class Leave(Hook):
         recording = tap.recording
         mine = recording.threads.mine
         replayed = mine.replays
-        call = next(tap.replays if replayed else tap.calls)
+        call = next(recording.repeats[tap] if replayed else tap.calls)
         if type(output) is Tensor:
-            tap.take("output", output, call, replayed)
+            tap.take(tap.first if call == 1 else tap.named("output", call), output, replayed)
         else:
             for leaf, value in leaves(output, "output"):
-                tap.take(leaf, value, call, replayed)
+                tap.take(tap.named(leaf, call), value, replayed)
         if tap.cost:
             cost(recording.run, flops(tap.cost, module, args, output), 0.0, 0.0)
         leave(recording.run, mine.open, tap)
@@ -202,13 +203,9 @@ class Gradients:
         with torch.enable_grad():
             self.node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]  # lives as long as we hold it
         self.handle = self.node.register_hook(self)
-        self.rewind()
-
-    def rewind(self):
-        self.calls = itertools.count(1)
 
     def __call__(self, *_):
-        call = next(self.calls)
+        call = next(self.recording.repeats[self])
         if call not in self.names:
             self.names[call] = encode(self.name + (f"#{call}" if call > 1 else ""))
         if self.parameter.grad is not None:

@@ -11,26 +11,37 @@ Everything is handed to the library as an address with shape and strides; the li
 call returns. Nothing is computed here, and a tensor is copied here only when it has no address on this machine: on
 another device, sparse, quantised.
 """
+import collections
 import contextlib
 import ctypes
 import fnmatch
+import functools
+import itertools
 import os
 import pathlib
+import struct
 import sys
 import threading
 import weakref
 
 import torch
 
-from ._library import MAX_DIMS, STATUSES, Error, ErrorInfo, RunOptions, Tensor, check, decode, encode, library
+from ._library import MAX_DIMS, STATUSES, TENSOR, Error, ErrorInfo, RunOptions, check, decode, encode, library
 from .hooks import Enter, EnterRoot, Gradients, Leave, Tap
 
 NAMES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
          "float8_e5m2fnuz", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool", "complex64",
          "complex128")
-DTYPES = {getattr(torch, name): name.encode() for name in NAMES if hasattr(torch, name)}
+WORDS = {getattr(torch, name): ctypes.create_string_buffer(name.encode()) for name in NAMES if hasattr(torch, name)}
+DTYPES = {dtype: ctypes.addressof(word) for dtype, word in WORDS.items()}  # where the library finds the name
+STRAIGHT = {dtype: word for dtype, word in DTYPES.items() if not dtype.is_complex}  # complex may be conjugated on paper
 PLAIN = (torch.Tensor, torch.nn.Parameter)
-INT64S = ctypes.c_int64 * MAX_DIMS
+STRIDED = torch.strided
+
+# Write a tensor as the library wants it, by rank; its shape, and where need be its strides, follow in the same memory.
+DENSE = [struct.Struct(f"{TENSOR}{rank}q").pack_into for rank in range(MAX_DIMS + 1)]
+LOOSE = [struct.Struct(f"{TENSOR}{2 * rank}q").pack_into for rank in range(MAX_DIMS + 1)]
+TENSOR_BYTES = struct.calcsize(TENSOR)
 
 tdbg_tensor = library.tdbg_tensor
 alive = weakref.WeakSet()
@@ -56,13 +67,12 @@ def record(model=None, path=None, tensors="*", every=1, grads=True, stats_only=F
 
 class Thread:
     """What a thread hands tensors over with, made once, and the scopes it has open."""
-    __slots__ = ("shape", "strides", "tensor", "address", "strides_address", "open", "replays")
+    __slots__ = ("tensor", "address", "shape", "open", "replays")
 
     def __init__(self):
-        self.shape, self.strides = INT64S(), INT64S()
-        self.tensor = Tensor(shape=ctypes.addressof(self.shape))
+        self.tensor = ctypes.create_string_buffer(TENSOR_BYTES + 2 * MAX_DIMS * 8)
         self.address = ctypes.addressof(self.tensor)
-        self.strides_address = ctypes.addressof(self.strides)
+        self.shape = self.address + TENSOR_BYTES
         self.open = []
         self.replays = False
 
@@ -93,7 +103,8 @@ class Recording:
         self._patterns = [tensors] if isinstance(tensors, str) else list(tensors)
         self._every = every
         self._parameters, self._stale = {}, True
-        self._hooks, self._rewound = [], []
+        self._taps, self._hooks = [], []
+        self._count_anew()
         self.run = open_run(path, capture or f"*@every:{every}={'stats' if stats_only else 'full'}", replace, control)
         self._finalizer = weakref.finalize(self, close_run, self.run, path)
         alive.add(self)
@@ -105,8 +116,7 @@ class Recording:
     def step(self, number=None):
         """The next step begins, or the one of that number."""
         self.number = self.number + 1 if number is None else number
-        for counter in self._rewound:
-            counter.rewind()
+        self._count_anew()
         library.tdbg_step(self.run, self.number)
         self._stale = True
 
@@ -141,7 +151,7 @@ class Recording:
         """Removes the hooks and waits until everything is on disk."""
         for hook in self._hooks:
             hook.remove()
-        self._hooks, self._rewound = [], []
+        self._taps, self._hooks = [], []
         self.run = None
         trouble = self._finalizer()  # None, too, when it was closed before
         if trouble:
@@ -162,22 +172,34 @@ class Recording:
     def wants(self, name, module):
         return any(fnmatch.fnmatchcase(name, p) or fnmatch.fnmatchcase(module, p) for p in self._patterns)
 
+    def _count_anew(self):
+        """A counter counts in one go, also when threads count together; so does a dict that makes it."""
+        self.repeats = collections.defaultdict(functools.partial(itertools.count, 1))
+        for tap in self._taps:
+            tap.calls = itertools.count(1)
+
     def write(self, name, value):
         """Hands a tensor over. Returns nothing: a hook that returned something would change the model."""
         mine = self.threads.mine
         try:
-            dtype = DTYPES.get(value.dtype)
-            if dtype is None or type(value) not in PLAIN or not value.is_cpu or value.is_neg() or value.is_conj() \
-                    or value.layout is not torch.strided:
+            dtype = STRAIGHT.get(value.dtype)
+            if dtype is None or type(value) not in PLAIN or not value.is_cpu or value.is_neg() or value.layout is not STRIDED:
                 value = self._addressable(value)
                 if value is None:
                     return
                 dtype = DTYPES[value.dtype]
-            describe(mine, value, dtype)
+            shape = value.shape
+            rank = len(shape)
+            if rank > MAX_DIMS:
+                return
+            if value.is_contiguous():
+                DENSE[rank](mine.tensor, 0, value.data_ptr(), dtype, rank, mine.shape, 0, *shape)
+            else:
+                LOOSE[rank](mine.tensor, 0, value.data_ptr(), dtype, rank, mine.shape, mine.shape + 8 * rank, *shape,
+                            *value.stride())
         except RuntimeError:  # nested, or the tensor of a transformation such as vmap: nothing that has an address
             return
-        if mine.tensor.ndim <= MAX_DIMS:
-            tdbg_tensor(self.run, name, mine.address)
+        tdbg_tensor(self.run, name, mine.address)
 
     def write_parameters(self):
         """Those that this step begins with, before it uses them."""
@@ -207,7 +229,7 @@ class Recording:
             if isinstance(module, torch.jit.ScriptModule):
                 continue
             tap = Tap(self, name, module)
-            self._rewound.append(tap)
+            self._taps.append(tap)
             self._hooks.append(enter(module, tap, root=module is model))
             self._hooks.append(module.register_forward_hook(Leave(tap)))
         for name, parameter in model.named_parameters():
@@ -217,25 +239,7 @@ class Recording:
             if params and self.wants(name, owner):
                 self._parameters[encode(name)] = parameter
             if self.grads and parameter.requires_grad and self.wants(f"{name}.grad", owner):
-                gradients = Gradients(self, f"{name}.grad", parameter)
-                self._hooks.append(gradients)
-                self._rewound.append(gradients)
-
-
-
-def describe(mine, value, dtype):
-    """Where the values of a dense tensor are, in the words of the library."""
-    tensor, shape = mine.tensor, value.shape
-    tensor.data = value.data_ptr()
-    tensor.dtype = dtype
-    rank = tensor.ndim = len(shape)
-    if rank <= MAX_DIMS:
-        mine.shape[:rank] = shape
-    if rank > MAX_DIMS or value.is_contiguous():
-        tensor.strides = None
-    else:
-        mine.strides[:rank] = value.stride()
-        tensor.strides = mine.strides_address
+                self._hooks.append(Gradients(self, f"{name}.grad", parameter))
 
 
 def enter(module, tap, root):
