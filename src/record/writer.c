@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, RECORDS = 4096 };
+enum { TICK_MS = 200, RECORDS = 4096 };
 
 static const int64_t COMMIT_NS = 100 * 1000000, GPU_NS = 1000 * 1000000;
 
