@@ -1,30 +1,11 @@
 /* data_folder.c: see data_folder.h. */
 #include "cli/data_folder.h"
 
-#include <errno.h>
+#include "io/folder_make.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-/* `path` and what is missing above it. */
-static tdbg_status make_folders(char *path, struct tdbg_error *error)
-{
-    for (char *slash = path + 1;; slash++) {
-        slash += strcspn(slash, "/");
-        char kept = *slash;
-        *slash = 0;
-        int failed = mkdir(path, 0700) != 0 && errno != EEXIST;
-        *slash = kept;
-        if (failed) {
-            tdbg_status status = td_fail_errno(error, "cannot make the data folder");
-            td_error_prefix(error, path);
-            return status;
-        }
-        if (!kept)
-            return TDBG_OK;
-    }
-}
 
 static tdbg_status default_folder(char **out, struct tdbg_error *error)
 {
@@ -51,8 +32,11 @@ tdbg_status data_folder_init(struct data_folder *out, const char *data, const ch
         status = default_folder(&base, error);
     if (status == TDBG_OK && !base)
         status = td_fail_nomem(error);
-    if (status == TDBG_OK && base[0])
-        status = make_folders(base, error);
+    if (status == TDBG_OK && base[0]) {
+        status = td_folder_make(base, 0700, error);
+        if (status != TDBG_OK)
+            td_error_prefix(error, base);
+    }
     if (status == TDBG_OK && ((database ? asprintf(&folder.database, "%s", database)
                                         : asprintf(&folder.database, "%s/tdbg.db", base)) < 0 ||
                               (base[0] ? asprintf(&folder.uploads, "%s/uploads", base)

@@ -2,17 +2,16 @@
  *
  * Only files of an earlier run are ever removed from a folder, and only when the program asks for it.
  */
+#include "io/folder_make.h"
 #include "live/control.h"
 #include "record/recorder.h"
 #include "store/run_folders.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* What launchers call the rank of a process and how many there are. */
@@ -49,26 +48,6 @@ static void find_rank(const struct tdbg_run_options *options, int *rank, int *wo
     *world = 1;
 }
 
-/* With the folders above it. */
-static tdbg_status make_folder(const char *path, struct tdbg_error *error)
-{
-    char part[4096];
-    size_t length = strlen(path);
-    if (length == 0 || length >= sizeof part)
-        return td_fail(error, TDBG_MISUSE, length ? "path too long" : "an empty path");
-    for (size_t i = 1; i <= length; i++)
-        if (path[i] == '/' || path[i] == 0) {
-            memcpy(part, path, i);
-            part[i] = 0;
-            if (mkdir(part, 0777) != 0 && errno != EEXIST)
-                return td_fail_errno(error, "cannot make the folder");
-        }
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return td_fail_errno(error, "cannot make the folder");
-    return S_ISDIR(st.st_mode) ? TDBG_OK : td_fail(error, TDBG_IO, "not a folder");
-}
-
 static tdbg_status remove_run(const char *path, struct tdbg_error *error)
 {
     tdbg_status status = TDBG_OK;
@@ -93,7 +72,7 @@ static tdbg_status open_run(tdbg_run **out, const char *dir, const struct tdbg_r
                            : snprintf(path, sizeof path, "%s", dir);
     if (length < 0 || (size_t)length >= sizeof path)
         return td_fail(error, TDBG_MISUSE, "path too long");
-    TD_TRY(make_folder(path, error));
+    TD_TRY(td_folder_make(path, 0777, error));
     if (td_run_is(path)) {
         if (!options->replace)
             return td_fail(error, TDBG_MISUSE, "holds a run already");

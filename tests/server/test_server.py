@@ -160,7 +160,7 @@ def test_second_server_on_the_same_data(server):
 def test_data_folder_that_cannot_be(tmp_path):
     (tmp_path / "file").write_text("")
     assert refusal("--data", tmp_path / "file" / "x") == (
-        f"tdbg: {tmp_path}/file/x: cannot make the data folder: Not a directory\n")
+        f"tdbg: {tmp_path}/file/x: cannot make the folder: Not a directory\n")
 
 
 def test_inputs_that_are_not_there(tmp_path):
