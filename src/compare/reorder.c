@@ -1,96 +1,53 @@
 /* reorder.c: see reorder.h.
  *
- * Every slab is sampled at the same PROBES places on both sides. A slab of A takes the nearest slab of B that
- * is not taken yet; then the whole is scored like any other layout. Nearest rather than equal: the two may be
- * of different precision.
+ * A slab of A takes the slab of B that has the nearest print (slabs.h) and is not taken yet; then the whole
+ * is scored like any other layout.
  */
 #include "compare/reorder.h"
 
+#include "compare/slabs.h"
 #include "kernel/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* 32 values tell 512 slabs apart unless they are copies of each other, in which case either will do. More
- * slabs than that are no heads or experts but channels, whose order nobody changes. */
-enum { PROBES = 32, MOST_SLABS = 512 };
+/* More slabs than that are no heads or experts but channels, whose order nobody changes. */
+enum { MOST_SLABS = 512 };
 
-/* An axis as outer x size x inner. */
-struct slabs {
-    int64_t outer, size, inner;
-};
-
-static struct slabs slabs_of(const struct td_shape *shape, int axis)
-{
-    struct slabs s = {1, shape->size[axis], 1};
-    for (int i = 0; i < axis; i++)
-        s.outer *= shape->size[i];
-    for (int i = axis + 1; i < shape->ndim; i++)
-        s.inner *= shape->size[i];
-    return s;
-}
-
-/* PROBES values of each slab, spread evenly over it. */
-static tdbg_status take_prints(const struct td_operand *o, const struct slabs *s, double *prints,
+static tdbg_status take_prints(const struct td_operand *o, const struct td_slabs *s, double *prints,
                                struct tdbg_error *error)
 {
-    int64_t indices[PROBES], within = s->outer * s->inner;
+    int64_t indices[TD_SLAB_PROBES];
     for (int64_t k = 0; k < s->size; k++) {
-        for (int p = 0; p < PROBES; p++) {
-            int64_t at = (int64_t)((double)p * (double)within / PROBES);
-            indices[p] = (at / s->inner * s->size + k) * s->inner + at % s->inner;
-        }
-        TD_TRY(td_operand_gather(o, indices, PROBES, prints + k * PROBES, error));
+        for (int p = 0; p < TD_SLAB_PROBES; p++)
+            indices[p] = td_slab_probe(s, k, p);
+        TD_TRY(td_operand_gather(o, indices, TD_SLAB_PROBES, prints + k * TD_SLAB_PROBES, error));
     }
     return TDBG_OK;
 }
 
-static double distance(const double *x, const double *y)
-{
-    double sum = 0;
-    for (int p = 0; p < PROBES; p++)
-        sum += (x[p] - y[p]) * (x[p] - y[p]);
-    return isnan(sum) ? INFINITY : sum;
-}
-
-/* order[i]: which slab of B is A's slab i. False when they are in order already. */
-static bool match_slabs(const double *a, const double *b, int64_t n, int64_t *order)
-{
-    bool taken[MOST_SLABS] = {false}, moved = false;
-    for (int64_t i = 0; i < n; i++) {
-        double best = INFINITY;
-        order[i] = -1;
-        for (int64_t k = 0; k < n; k++) {
-            double d = taken[k] ? INFINITY : distance(a + i * PROBES, b + k * PROBES);
-            if (order[i] < 0 ? !taken[k] : d < best) {
-                best = d;
-                order[i] = k;
-            }
-        }
-        taken[order[i]] = true;
-        moved = moved || order[i] != i;
-    }
-    return moved;
-}
-
+/* order[i]: which slab of B is A's slab i. */
 static tdbg_status find_order(const struct td_item *a, const struct td_item *b,
                               const struct td_layout *layout, int axis, int64_t *order, bool *moved,
                               struct td_arena *arena, struct tdbg_error *error)
 {
     struct td_operand x, y;
-    struct slabs s = slabs_of(&layout->shape, axis);
+    struct td_slabs s = td_slabs_of(&layout->shape, axis);
     *moved = false;
-    if (td_operand_make(&x, a, &layout->a, arena, NULL) != TDBG_OK ||
+    if (s.outer * s.inner == 0 || td_operand_make(&x, a, &layout->a, arena, NULL) != TDBG_OK ||
         td_operand_make(&y, b, &layout->b, arena, NULL) != TDBG_OK)
         return TDBG_OK; /* a view that cannot be had is no candidate */
-    double *prints = calloc((size_t)s.size * PROBES * 2, sizeof *prints);
+    double *prints = calloc((size_t)s.size * TD_SLAB_PROBES * 2, sizeof *prints);
     if (!prints)
         return td_fail_nomem(error);
+    double *prints_b = prints + s.size * TD_SLAB_PROBES;
     tdbg_status status = take_prints(&x, &s, prints, error);
     if (status == TDBG_OK)
-        status = take_prints(&y, &s, prints + s.size * PROBES, error);
-    if (status == TDBG_OK)
-        *moved = match_slabs(prints, prints + s.size * PROBES, s.size, order);
+        status = take_prints(&y, &s, prints_b, error);
+    if (status == TDBG_OK && !td_slabs_match(prints_b, prints, s.size, order))
+        status = td_fail_nomem(error);
+    for (int64_t i = 0; i < s.size && status == TDBG_OK; i++)
+        *moved = *moved || order[i] != i;
     free(prints);
     return status;
 }

@@ -4,6 +4,7 @@
  * All work the same way: a map from B's index to A's is guessed from a few values and then checked on all.
  */
 #include "compare/evidence.h"
+#include "compare/slabs.h"
 
 #include "kernel/compare.h"
 
@@ -12,35 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An axis is looked at as a stack of `size` slabs: outer x size x inner. */
-struct axis_view {
-    int axis;
-    int64_t outer, size, inner;
-};
-
-static struct axis_view view_axis(const struct td_evidence *e, int axis)
-{
-    struct axis_view v = {.axis = axis, .outer = 1, .size = e->shape.size[axis], .inner = 1};
-    for (int i = 0; i < axis; i++)
-        v.outer *= e->shape.size[i];
-    for (int i = axis + 1; i < e->shape.ndim; i++)
-        v.inner *= e->shape.size[i];
-    return v;
-}
-
 /* |b[k] - a[map[k]]|^2 summed over the axis; map[k] < 0 leaves slab k out. Beyond `most` the rest of it does
  * not matter. */
-static double rest_of_map(const struct td_evidence *e, const struct axis_view *v, const int64_t *map,
+static double rest_of_map(const struct td_evidence *e, const struct td_slabs *s, const int64_t *map,
                           double most)
 {
     double rest = 0;
-    for (int64_t o = 0; o < v->outer; o++)
-        for (int64_t k = 0; k < v->size && rest <= most; k++) {
+    for (int64_t o = 0; o < s->outer; o++)
+        for (int64_t k = 0; k < s->size && rest <= most; k++) {
             if (map[k] < 0)
                 continue;
-            const double *b = e->b + (o * v->size + k) * v->inner,
-                         *a = e->a + (o * v->size + map[k]) * v->inner;
-            for (int64_t i = 0; i < v->inner; i++)
+            const double *b = e->b + (o * s->size + k) * s->inner,
+                         *a = e->a + (o * s->size + map[k]) * s->inner;
+            for (int64_t i = 0; i < s->inner; i++)
                 rest += (b[i] - a[i]) * (b[i] - a[i]);
         }
     return rest;
@@ -49,67 +34,30 @@ static double rest_of_map(const struct td_evidence *e, const struct axis_view *v
 /* --- matching slabs --------------------------------------------------------------------------------------
  */
 
-enum { PROBES = 48, MAX_SLABS = 2048 };
+/* Every slab is held against every other. */
+enum { MAX_SLABS = 2048 };
 
-/* A few values of every slab, at the same places: enough to recognise it. */
-static void take_prints(const double *x, const struct axis_view *v, double *prints)
+static void take_prints(const double *x, const struct td_slabs *s, double *prints)
 {
-    int64_t per_slab = v->outer * v->inner;
-    for (int64_t k = 0; k < v->size; k++)
-        for (int p = 0; p < PROBES; p++) {
-            int64_t at = per_slab <= PROBES ? p % per_slab : (int64_t)((double)p * (double)per_slab / PROBES);
-            prints[k * PROBES + p] = x[(at / v->inner * v->size + k) * v->inner + at % v->inner];
-        }
+    for (int64_t k = 0; k < s->size; k++)
+        for (int p = 0; p < TD_SLAB_PROBES; p++)
+            prints[k * TD_SLAB_PROBES + p] = x[td_slab_probe(s, k, p)];
 }
 
-/* The distance of two prints; beyond `most` only that it is larger. */
-static double distance_of(const double *a, const double *b, double most)
+/* map[k]: the slab of A that is B's slab k. */
+static bool match_slabs(const struct td_evidence *e, const struct td_slabs *s, int64_t *map)
 {
-    double distance = 0;
-    for (int p = 0; p < PROBES && distance <= most; p++)
-        distance += (b[p] - a[p]) * (b[p] - a[p]);
-    return distance;
-}
-
-/* The nearest print of A that is not used, the first of several. The one at the same place is tried first: it
- * mostly is, and then all others are told apart by a few values. */
-static size_t find_nearest(const double *pa, const double *pb, size_t n, size_t k, const bool *used)
-{
-    size_t nearest = k;
-    double best = used[k] ? INFINITY : distance_of(pa + k * PROBES, pb + k * PROBES, INFINITY);
-    for (size_t j = 0; j < n; j++) {
-        if (used[j] || j == k)
-            continue;
-        double distance = distance_of(pa + j * PROBES, pb + k * PROBES, best);
-        if (distance < best || (distance == best && j < nearest) || (used[nearest] && distance <= best)) {
-            best = distance;
-            nearest = j;
-        }
-    }
-    return nearest;
-}
-
-/* map[k]: the slab of A nearest to B's slab k among those not taken yet (repeated heads are equal). */
-static bool match_slabs(const struct td_evidence *e, const struct axis_view *v, int64_t *map)
-{
-    if (v->size < 2 || v->size > MAX_SLABS || v->outer * v->inner < 2)
+    if (s->size < 2 || s->size > MAX_SLABS || s->outer * s->inner < 2)
         return false;
-    size_t n = (size_t)v->size;
-    double *prints = calloc(n * PROBES * 2, sizeof *prints);
-    bool *used = calloc(n, sizeof *used), enough = prints && used;
-    if (enough) {
-        double *pa = prints, *pb = prints + n * PROBES;
-        take_prints(e->a, v, pa);
-        take_prints(e->b, v, pb);
-        for (size_t k = 0; k < n; k++) {
-            size_t nearest = find_nearest(pa, pb, n, k, used);
-            map[k] = (int64_t)nearest;
-            used[nearest] = true;
-        }
+    double *a = calloc((size_t)s->size * TD_SLAB_PROBES * 2, sizeof *a), *b = a + s->size * TD_SLAB_PROBES;
+    bool matched = false;
+    if (a) {
+        take_prints(e->a, s, a);
+        take_prints(e->b, s, b);
+        matched = td_slabs_match(a, b, s->size, map);
     }
-    free(prints);
-    free(used);
-    return enough;
+    free(a);
+    return matched;
 }
 
 static int64_t constant_shift(const int64_t *map, int64_t n)
@@ -162,14 +110,14 @@ static bool whole_heads(const struct td_evidence *e, const int64_t *map, int64_t
 
 static void suspect_permuted(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
-    struct axis_view v = view_axis(e, axis);
-    int64_t *map = calloc((size_t)v.size + 1, sizeof *map);
-    if (map && match_slabs(e, &v, map)) {
-        bool roll = constant_shift(map, v.size) != 0 && is_ordered(e, axis) &&
-                    !(axis != e->token_axis && whole_heads(e, map, v.size));
+    struct td_slabs s = td_slabs_of(&e->shape, axis);
+    int64_t *map = calloc((size_t)s.size + 1, sizeof *map);
+    if (map && match_slabs(e, &s, map)) {
+        bool roll = constant_shift(map, s.size) != 0 && is_ordered(e, axis) &&
+                    !(axis != e->token_axis && whole_heads(e, map, s.size));
         char text[128];
-        print_map(map, v.size, text, sizeof text);
-        double rest = rest_of_map(e, &v, map, INFINITY);
+        print_map(map, s.size, text, sizeof text);
+        double rest = rest_of_map(e, &s, map, INFINITY);
         td_enter(e, d, roll ? TD_IS_SHIFT : TD_IS_PERMUTATION, rest, 1,
                  "%.1f %% explained by axis %d (%ss) %s", 100 * td_explained(e, rest), axis,
                  td_axis_word(e, axis), text);
@@ -180,15 +128,15 @@ static void suspect_permuted(struct td_evidence *e, struct td_diagnosis *d, int 
 /* A shift that does not wrap around: what falls out at one end is lost, the other end is new. */
 static void suspect_shift(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
-    struct axis_view v = view_axis(e, axis);
-    int64_t reach = v.size / 2 < 8 ? v.size / 2 : 8, *map = calloc((size_t)v.size + 1, sizeof *map);
-    for (int64_t shift = -reach; map && shift <= reach && v.size >= 4; shift++) {
+    struct td_slabs s = td_slabs_of(&e->shape, axis);
+    int64_t reach = s.size / 2 < 8 ? s.size / 2 : 8, *map = calloc((size_t)s.size + 1, sizeof *map);
+    for (int64_t shift = -reach; map && shift <= reach && s.size >= 4; shift++) {
         if (shift == 0)
             continue;
-        double kept = (double)(v.size - llabs(shift)) / (double)v.size;
-        for (int64_t k = 0; k < v.size; k++)
-            map[k] = k - shift >= 0 && k - shift < v.size ? k - shift : -1;
-        double rest = rest_of_map(e, &v, map, 0.25 * e->power_d * kept) / kept;
+        double kept = (double)(s.size - llabs(shift)) / (double)s.size;
+        for (int64_t k = 0; k < s.size; k++)
+            map[k] = k - shift >= 0 && k - shift < s.size ? k - shift : -1;
+        double rest = rest_of_map(e, &s, map, 0.25 * e->power_d * kept) / kept;
         if (rest < 0.25 * e->power_d)
             td_enter(e, d, TD_IS_SHIFT, rest, 1, "%.1f %% explained by axis %d (%ss) shifted by %lld",
                      100 * td_explained(e, rest), axis, td_axis_word(e, axis), (long long)shift);
