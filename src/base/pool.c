@@ -62,7 +62,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static tdbg_status wanted_threads(int *threads, struct tdbg_error *error)
+tdbg_status td_pool_wanted(int *threads, struct tdbg_error *error)
 {
     const char *text = getenv("TDBG_THREADS");
     if (text && *text) {
@@ -87,7 +87,7 @@ tdbg_status td_pool_open(struct td_pool **out, int threads, struct tdbg_error *e
         return td_fail(error, TDBG_MISUSE, "%d threads: a number from 1 to %d is needed", threads,
                        MAX_THREADS);
     if (threads == 0)
-        TD_TRY(wanted_threads(&threads, error));
+        TD_TRY(td_pool_wanted(&threads, error));
 
     struct td_pool *pool = calloc(1, sizeof *pool + (size_t)(threads - 1) * sizeof pool->threads[0]);
     if (!pool)

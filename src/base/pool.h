@@ -13,7 +13,10 @@
 
 struct td_pool;
 
-/* threads 0: TDBG_THREADS, else the CPUs this process may use. */
+/* How many threads people want: TDBG_THREADS, else the CPUs this process may use. */
+TD_CHECK tdbg_status td_pool_wanted(int *threads, struct tdbg_error *error);
+
+/* threads 0: as many as people want. */
 TD_CHECK tdbg_status td_pool_open(struct td_pool **out, int threads, struct tdbg_error *error);
 void td_pool_close(struct td_pool **pool);
 int td_pool_threads(const struct td_pool *pool);

@@ -4,18 +4,41 @@
  *
  * A file may hold several of these one after another; what they unpack to is joined. ISA-L parses the header
  * and checks the trailer (CRC and length). What follows the last one is ignored, as gzip does.
+ *
+ * Where there is much to do, and a second CPU, a scout unpacks ahead (scout.h). There are two of them: while
+ * what one made is handed out, the other is on its way.
  */
+#include "base/pool.h"
+#include "io/blind.h"
 #include "io/decoder.h"
+#include "io/scout.h"
 
-#include <isa-l/igzip_lib.h>
+#include <isa-l/crc.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* How far ahead a scout is sent, and how far it may go from there: both have as much to do. */
+enum { REACH = 4 << 20 };
+
+/* After so many that were no use in a row, no more are sent: in this stream it does not work. */
+enum { MOST_MISSES = 3 };
 
 struct gzip {
     struct td_decoder base;
     const uint8_t *data;
     size_t size;
     struct td_arrival *arrival; /* NULL: no more will come */
-    struct inflate_state state;
+    struct inflate_state *state;
+
+    struct td_scout *scouts[2]; /* NULL: not needed yet */
+    unsigned next, misses;
+    size_t gate;         /* the byte after which a scout began, or was sent; 0: none is away */
+    bool met;            /* `start` is known */
+    uint64_t start;      /* the bit where the scout began */
+    const uint8_t *made; /* by the last one, and not handed out yet */
+    size_t made_left;
+    const uint8_t *fresh; /* what came out since the window was noted */
+    uint8_t window[TD_BLIND_WINDOW];
 };
 
 /* ISA-L counts in 32 bits. */
@@ -39,62 +62,184 @@ static bool has_member(struct gzip *gzip)
     enum { MAGIC = 3 };
     while (gzip->size - gzip->base.consumed < MAGIC && grow(gzip))
         ;
-    return td_packing_of(gzip->state.next_in, gzip->size - gzip->base.consumed) == TD_PACKING_GZIP;
+    return td_packing_of(gzip->state->next_in, gzip->size - gzip->base.consumed) == TD_PACKING_GZIP;
 }
 
 static void start_member(struct gzip *gzip)
 {
-    isal_inflate_reset(&gzip->state);
-    gzip->state.crc_flag = ISAL_GZIP;
+    isal_inflate_reset(gzip->state);
+    gzip->state->crc_flag = ISAL_GZIP;
+}
+
+/* --- scouts --------------------------------------------------------------------------------------------- */
+
+static void note_window(struct gzip *gzip, const uint8_t *end)
+{
+    size_t size = (size_t)(end - gzip->fresh), old = size < TD_BLIND_WINDOW ? TD_BLIND_WINDOW - size : 0;
+    memmove(gzip->window, gzip->window + (TD_BLIND_WINDOW - old), old);
+    memcpy(gzip->window + old, end - (TD_BLIND_WINDOW - old), TD_BLIND_WINDOW - old);
+    gzip->fresh = end;
+}
+
+static void send_scout(struct gzip *gzip)
+{
+    struct td_scout **scout = &gzip->scouts[gzip->next];
+    size_t from = (size_t)gzip->base.consumed;
+    if (gzip->gate || gzip->misses == MOST_MISSES || gzip->size - from < 2 * REACH)
+        return;
+    if (!*scout)
+        *scout = td_scout_open();
+    if (*scout && td_scout_send(*scout, gzip->data, from + 2 * REACH, from + REACH))
+        gzip->gate = from + REACH;
+    else
+        gzip->misses = MOST_MISSES;
+    gzip->met = false;
+}
+
+static void recall_scout(struct gzip *gzip)
+{
+    if (!gzip->gate)
+        return;
+    td_scout_recall(gzip->scouts[gzip->next]);
+    gzip->gate = 0;
+    gzip->misses++;
+}
+
+/* Whether the stream has come to the beginning of a block at this bit. What ISA-L has of a header is kept
+ * apart until the rest comes. */
+static bool is_block_at(const struct gzip *gzip, uint64_t bit)
+{
+    const struct inflate_state *state = gzip->state;
+    uint64_t taken = gzip->base.consumed - (uint64_t)state->tmp_in_size;
+    return state->block_state == ISAL_BLOCK_HDR && taken * 8 - (uint64_t)state->read_in_length == bit;
+}
+
+/* Continues from where the scout came to. */
+static bool join_scout(struct gzip *gzip)
+{
+    const struct inflate_state *before = gzip->state;
+    uint32_t crc = before->crc, total = before->total_out;
+    uint8_t *out = before->next_out;
+    note_window(gzip, out);
+    if (!td_scout_return(gzip->scouts[gzip->next], gzip->window, &gzip->made, &gzip->made_left, &gzip->state))
+        return false;
+    struct inflate_state *state = gzip->state;
+    state->crc_flag = ISAL_GZIP;
+    state->wrapper_flag = 1; /* the header was read long ago */
+    state->crc = crc32_gzip_refl(crc, gzip->made, gzip->made_left);
+    state->total_out = total + (uint32_t)gzip->made_left;
+    state->next_out = out;
+    gzip->base.consumed = (uint64_t)(state->next_in - gzip->data);
+    gzip->next = !gzip->next;
+    gzip->misses = 0;
+    gzip->gate = 0;
+    return true;
+}
+
+/* All bytes before the gate are taken. First they are those before the place where the scout was sent, then
+ * those before the bit where it began. */
+static void reach_gate(struct gzip *gzip)
+{
+    struct td_scout *scout = gzip->scouts[gzip->next];
+    if (!gzip->met && td_scout_start(scout, &gzip->start)) {
+        gzip->met = true;
+        gzip->gate = (size_t)((gzip->start + 7) / 8);
+    } else if (!gzip->met || !is_block_at(gzip, gzip->start) || !join_scout(gzip)) {
+        recall_scout(gzip);
+    }
+}
+
+static void hand_out(struct gzip *gzip, const uint8_t *out_end)
+{
+    size_t room = (size_t)(out_end - gzip->state->next_out);
+    size_t size = gzip->made_left < room ? gzip->made_left : room;
+    memcpy(gzip->state->next_out, gzip->made, size);
+    gzip->state->next_out += size;
+    gzip->made += size;
+    gzip->made_left -= size;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+/* One call of ISA-L. */
+static tdbg_status inflate_some(struct gzip *gzip, const uint8_t *out_end, bool *moved,
+                                struct tdbg_error *error)
+{
+    struct inflate_state *state = gzip->state;
+    struct td_decoder *decoder = &gzip->base;
+    const uint8_t *before = state->next_in, *out_before = state->next_out;
+    state->avail_in = step_of((gzip->gate ? gzip->gate : gzip->size) - decoder->consumed);
+    state->avail_out = step_of((uint64_t)(out_end - out_before));
+    int code = isal_inflate(state);
+    decoder->consumed = (uint64_t)(state->next_in - gzip->data);
+    if (code != ISAL_DECOMP_OK && code != ISAL_END_INPUT)
+        return td_fail_at(error, TDBG_CORRUPT, decoder->consumed, "gzip: %s",
+                          code == ISAL_INCORRECT_CHECKSUM ? "the checksum is wrong: the content is damaged"
+                                                          : "the stream is damaged");
+    *moved = state->next_in != before || state->next_out != out_before;
+    return TDBG_OK;
 }
 
 static tdbg_status gzip_read(struct td_decoder *decoder, uint8_t *out, size_t room, size_t *made,
                              struct tdbg_error *error)
 {
     struct gzip *gzip = (struct gzip *)decoder;
-    struct inflate_state *state = &gzip->state;
     uint8_t *out_end = out + room;
-    state->next_out = out;
-    while (!decoder->ended && state->next_out < out_end) {
-        const uint8_t *before = state->next_in, *out_before = state->next_out;
-        state->avail_in = step_of(gzip->size - decoder->consumed);
-        state->avail_out = step_of((uint64_t)(out_end - out_before));
-        int code = isal_inflate(state);
-        decoder->consumed = (uint64_t)(state->next_in - gzip->data);
-        if (code != ISAL_DECOMP_OK && code != ISAL_END_INPUT)
-            return td_fail_at(error, TDBG_CORRUPT, decoder->consumed, "gzip: %s",
-                              code == ISAL_INCORRECT_CHECKSUM
-                                  ? "the checksum is wrong: the content is damaged"
-                                  : "the stream is damaged");
-        if (state->block_state == ISAL_BLOCK_FINISH) {
+    gzip->state->next_out = out;
+    gzip->fresh = out;
+    while (!decoder->ended && gzip->state->next_out < out_end) {
+        bool moved = false;
+        send_scout(gzip);
+        if (gzip->made_left > 0) {
+            hand_out(gzip, out_end);
+            continue;
+        }
+        TD_TRY(inflate_some(gzip, out_end, &moved, error));
+        if (gzip->state->block_state == ISAL_BLOCK_FINISH) {
+            recall_scout(gzip);
             if (has_member(gzip))
                 start_member(gzip);
             else
                 decoder->ended = true;
-        } else if (state->next_in == before && state->next_out == out_before && !grow(gzip)) {
+        } else if (!moved && gzip->gate) {
+            reach_gate(gzip);
+        } else if (!moved && !grow(gzip)) {
             decoder->ended = decoder->cut = true; /* wants more than there is */
         }
     }
-    *made = (size_t)(state->next_out - out);
+    note_window(gzip, gzip->state->next_out);
+    *made = (size_t)(gzip->state->next_out - out);
     return TDBG_OK;
 }
 
 static void gzip_free(struct td_decoder *decoder)
 {
-    free(decoder);
+    struct gzip *gzip = (struct gzip *)decoder;
+    td_scout_close(&gzip->scouts[0]);
+    td_scout_close(&gzip->scouts[1]);
+    free(gzip->state);
+    free(gzip);
 }
 
 struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size, struct td_arrival *arrival)
 {
     struct gzip *gzip = malloc(sizeof *gzip);
-    if (!gzip)
+    struct inflate_state *state = malloc(sizeof *state);
+    if (!gzip || !state) {
+        free(gzip);
+        free(state);
         return NULL;
-    gzip->base = (struct td_decoder){.read = gzip_read, .free = gzip_free};
-    gzip->data = data;
-    gzip->size = size;
-    gzip->arrival = arrival;
-    isal_inflate_init(&gzip->state);
+    }
+    int threads;
+    bool alone = td_pool_wanted(&threads, NULL) != TDBG_OK || threads == 1;
+    *gzip = (struct gzip){.base = {.read = gzip_read, .free = gzip_free},
+                          .data = data,
+                          .size = size,
+                          .arrival = arrival,
+                          .state = state,
+                          .misses = alone ? MOST_MISSES : 0};
+    isal_inflate_init(state);
     start_member(gzip);
-    gzip->state.next_in = (uint8_t *)(uintptr_t)data;
+    state->next_in = (uint8_t *)(uintptr_t)data;
     return &gzip->base;
 }

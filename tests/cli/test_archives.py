@@ -1,4 +1,5 @@
 """Archives through the binary, written by Python's own modules and by the tools people use."""
+import gzip
 import io
 import itertools
 import os
@@ -207,6 +208,58 @@ def test_a_damaged_stream_is_refused_as_a_whole(tdbg, tmp_path, tool):
     data[len(data) // 2] ^= 0x10
     (tmp_path / "x").write_bytes(data)
     assert tdbg.fails("ls", tmp_path / "x").startswith(f"tdbg: {tmp_path / 'x'}: {tool}: the ")
+
+
+# A long gzip is unpacked from two places at once, where there are two threads.
+
+
+def tensor_bytes(count, seed=1):
+    """bfloat16: what comes before is forgotten soon, as in most dumps."""
+    values = np.random.default_rng(seed).standard_normal(count).astype("f4")
+    return np.ascontiguousarray(values.view("u2")[1::2]).view("u1")
+
+
+def words(count):
+    """Text that always refers to what came before."""
+    numbers = np.random.default_rng(1).integers(0, 1 << 40, count // 32)
+    return np.frombuffer(b"".join(b"layer %d of %d: %d\n" % (i % 97, i % 89, n) for i, n in enumerate(numbers)), "u1")
+
+
+def deflated(array, level=1):
+    return gzip.compress(npy(array), level)
+
+
+LONG = {
+    "tensors": lambda: (a := tensor_bytes(10 << 20), deflated(a)),
+    "text": lambda: (a := words(28 << 20), deflated(a)),
+    "noise": lambda: (a := np.random.default_rng(1).integers(0, 256, 14 << 20, "u1"), deflated(a)),
+    "turns": lambda: (a := np.concatenate([tensor_bytes(5 << 20), np.zeros(20 << 20, "u1"), words(2 << 20),
+                                           tensor_bytes(5 << 20, 2)]), deflated(a)),
+    "members": lambda: (a := tensor_bytes(10 << 20),
+                        b"".join(gzip.compress(npy(a)[at : at + (5 << 20)], 1) for at in range(0, 21 << 20, 5 << 20))),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", LONG)
+def test_a_long_gzip_is_the_same_from_two_places(tdbg, tmp_path, kind, threads):
+    array, packed = LONG[kind]()
+    assert len(packed) > 10 << 20
+    (tmp_path / "x.npy.gz").write_bytes(packed)
+    tdbg.text("show", tmp_path / "x.npy.gz", "--npy", tmp_path / "out.npy", env={"TDBG_THREADS": str(threads)})
+    assert np.array_equal(np.load(tmp_path / "out.npy"), array)
+
+
+@pytest.mark.parametrize("at", [2, 5, 7, 9, 13])
+def test_a_long_gzip_damaged_or_cut_in_any_part(tdbg, tmp_path, at):
+    """In MiB: before the second place, about it, between it and the next, behind them."""
+    packed = bytearray(deflated(tensor_bytes(10 << 20)))
+    (tmp_path / "cut.npy.gz").write_bytes(packed[: at << 20])
+    message = tdbg.fails("ls", tmp_path / "cut.npy.gz", env={"TDBG_THREADS": "2"})
+    assert message.endswith(": no tensor file in it: cut.npy: the compressed stream is cut short")
+    packed[at << 20] ^= 0x10
+    (tmp_path / "x.npy.gz").write_bytes(packed)
+    assert ": gzip: the " in tdbg.fails("ls", tmp_path / "x.npy.gz", env={"TDBG_THREADS": "2"})
 
 
 def test_sparse_files_and_links_in_a_tar(tdbg, tmp_path):

@@ -65,6 +65,22 @@ def torch_values():
     }
 
 
+@seeds("blind")
+def blind_seeds(folder):
+    """Raw deflate of more than a window: references that die out, others that stay, and all kinds of blocks."""
+    import zlib
+
+    import numpy as np
+
+    values = np.random.default_rng(1).standard_normal(1 << 14).astype("f4").view("u2")[1::2].tobytes()
+    contents = {"tensor": values, "text": b"tensor of layer 7, " * 2000, "noise": np.random.default_rng(2).bytes(20000)}
+    for name, content in contents.items():
+        for kind, level, strategy in (("fast", 1, zlib.Z_DEFAULT_STRATEGY), ("fixed", 6, zlib.Z_FIXED)):
+            packer = zlib.compressobj(level, wbits=-15, strategy=strategy)
+            packed = packer.compress(content) + packer.flush(zlib.Z_SYNC_FLUSH) + packer.compress(content) + packer.flush()
+            (folder / f"{name}-{kind}").write_bytes(packed)
+
+
 @seeds("trace")
 def trace_seeds(folder):
     import gzip
