@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """What recording costs a PyTorch model: a 12-layer GPT-style model on the CPU, statistics of every module output.
 
-Forward passes with and without hooks alternate in one process, in random order; the medians are compared. The model has
-the sizes of GPT-2 (width 768, 12 heads, 50257 tokens), or smaller ones where a pass would take half a minute: Debian's
-torch multiplies matrices slowly, which flatters the ratio. TDBG_TORCH_PYTHON names a Python with a faster torch,
+A pass takes a third of a second, and on a shared machine the next one may take half as long again: whole passes cannot be
+compared. So the parts of the model (its layers, and what is around them) alternate. In two passes each part runs once with
+hooks and once without, half of them in each; the sums are compared, and the median of many such pairs is shown with its
+quartiles. What the recorder's own threads do meanwhile hits either half, so their CPU time is added in full to the side
+with hooks.
+
+The model has the sizes of GPT-2 (width 768, 12 heads, 50257 tokens), or smaller ones where a pass would take half a minute:
+Debian's torch multiplies matrices slowly, which flatters the ratio. TDBG_TORCH_PYTHON names a Python with a faster torch,
 TDBG_BENCH_ROUNDS the number of pairs (default 31).
 """
 import os
@@ -30,12 +35,6 @@ import tdbg  # noqa: E402
 import torch  # noqa: E402
 
 
-def seconds(model, ids):
-    start = time.perf_counter()
-    model(ids)
-    return time.perf_counter() - start
-
-
 def sized():
     """A model that suits the speed of matrix products here, and its input."""
     a = torch.randn(128, 768)
@@ -48,22 +47,73 @@ def sized():
     return model, ids, width
 
 
-def measure(model, ids, folder, **options):
-    """Medians of a forward pass: without hooks, with hooks."""
-    times = {False: [], True: []}
-    with tdbg.record(model, f"{folder}/run", replace=True, **options) as run:
-        hooks = [(m, dict(m._forward_hooks), dict(m._forward_pre_hooks)) for m in model.modules()]
+class Parts:
+    """The layers of a model and, last, what is around them; a stopwatch on each, and a switch for the hooks of each."""
+
+    def __init__(self, model):
+        self.model, self.count = model, len(model.layers) + 1
+        self.stamps = []
+        for module in (*model.layers, model.ln):
+            module.register_forward_pre_hook(lambda *_: self.stamps.append(time.perf_counter()))
+        self.mine = {m: dict(m._forward_pre_hooks) for m in model.modules()}
+
+    def adopt(self):
+        """The hooks that are there beside the stopwatches, for switch()."""
+        self.hooks = [(part, m, dict(m._forward_pre_hooks), dict(m._forward_hooks)) for part, m in self.modules()]
+
+    def modules(self):
+        layers = {m: i for i, layer in enumerate(self.model.layers) for m in layer.modules()}
+        return [(layers.get(m, self.count - 1), m) for m in self.model.modules()]
+
+    def switch(self, on):
+        for part, module, before, after in self.hooks:
+            for hooks, wanted in ((module._forward_pre_hooks, before if part in on else self.mine[module]),
+                                  (module._forward_hooks, after if part in on else {})):
+                hooks.clear()
+                hooks.update(wanted)
+
+    def seconds(self, ids, after):
+        """How long each part took in a pass."""
+        self.stamps.clear()
+        start = time.perf_counter()
+        self.model(ids)
+        after()
+        end = time.perf_counter()
+        layers = [late - early for early, late in zip(self.stamps, self.stamps[1:])]
+        return layers + [end - start - sum(layers)]
+
+
+def threads():
+    return set(os.listdir("/proc/self/task"))
+
+
+def busy(tids):
+    """Seconds that threads have had of a CPU."""
+    return sum(int(pathlib.Path(f"/proc/self/task/{tid}/schedstat").read_text().split()[0]) for tid in tids) / 1e9
+
+
+def measure(parts, ids, folder, **options):
+    """Pairs of seconds: every part without hooks, every part with them; and seconds of the recorder's threads, a pass."""
+    before, pairs = threads(), []
+    with tdbg.record(parts.model, f"{folder}/run", replace=True, **options) as run:
+        recorders = threads() - before
+        parts.adopt()
+        everything = range(parts.count)
+        parts.switch(everything)
+        parts.seconds(ids, run.step)
+        used = busy(recorders)
         for _ in range(ROUNDS):
-            for hooked in random.sample((False, True), 2):
-                for module, after, before in hooks:
-                    module._forward_hooks.clear()
-                    module._forward_pre_hooks.clear()
-                    module._forward_hooks.update(after if hooked else {})
-                    module._forward_pre_hooks.update(before if hooked else {})
-                times[hooked].append(seconds(model, ids))
-                if hooked:
-                    run.step()
-    return statistics.median(times[False]), statistics.median(times[True])
+            first = set(random.sample(everything, parts.count // 2))
+            plain = hooked = 0.0
+            for on in (first, set(everything) - first):
+                parts.switch(on)
+                taken = parts.seconds(ids, run.step)
+                hooked += sum(taken[part] for part in on)
+                plain += sum(taken[part] for part in everything if part not in on)
+            pairs.append((plain, hooked))
+        used = (busy(recorders) - used) / ROUNDS
+        parts.switch(everything)
+    return pairs, used
 
 
 def main():
@@ -71,11 +121,15 @@ def main():
     random.seed(0)
     with tempfile.TemporaryDirectory(prefix="tdbg-bench-") as folder, torch.no_grad():
         model, ids, width = sized()
+        parts = Parts(model)
         for what, bar, options in (("statistics of all outputs", "<=1.05", {"stats_only": True}),
                                    ("scopes alone", "-", {"tensors": []})):
-            plain, hooked = measure(model, ids, folder, **options)
-            print(f"12-layer GPT forward, {what} / no hooks\t{hooked / plain:.3f}\t{bar}\t"
-                  f"{hooked * 1e3:.1f} ms, without {plain * 1e3:.1f} ms; width {width}, torch {torch.__version__}")
+            pairs, used = measure(parts, ids, folder, **options)
+            low, ratio, high = statistics.quantiles([(hooked + used) / plain for plain, hooked in pairs], n=4)
+            plain = statistics.median(plain for plain, _ in pairs)
+            print(f"12-layer GPT forward, {what} / no hooks\t{ratio:.3f}\t{bar}\t"
+                  f"quartiles {low:.3f} to {high:.3f} of {ROUNDS} pairs; {plain * 1e3:.0f} ms without, {used * 1e3:.1f} ms of "
+                  f"other threads counted; width {width}, torch {torch.__version__}")
 
 
 if __name__ == "__main__":

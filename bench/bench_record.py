@@ -33,9 +33,10 @@ def main():
         print(f"tdbg_tensor without a run, ns\t{off:.2f}\t<=2\tthe best of 5 loops")
         if shutil.which("valgrind"):
             print(f"the same, instructions with its loop\t{instructions(folder):.1f}\t<=10\tcallgrind")
-        pairs = [measure("stats", f"{folder}/run", 400) for _ in range(5)]
-        copy, call = min(pairs, key=lambda p: p[1] / p[0])
-        print(f"tdbg_tensor, statistics of 1 MiB / memcpy\t{call / copy:.3f}\t<=1.2\t{call:.1f} of {copy:.1f} us, medians of 400, the best of 5 runs")
+        runs = sorted((measure("stats", f"{folder}/run", 400) for _ in range(9)), key=lambda run: run[2])
+        copy, call, ratio = runs[4]
+        print(f"tdbg_tensor, statistics of 1 MiB / memcpy\t{ratio:.3f}\t<=1.2\t{call:.1f} of {copy:.1f} us; the median of 9 runs"
+              f" ({runs[0][2]:.2f} to {runs[-1][2]:.2f}), each that of 400 pairs")
         scopes = min(measure("scopes", f"{folder}/run", 1_000_000)[0] for _ in range(3))
         print(f"a million scopes, seconds\t{scopes:.3f}\t<=1\tthe best of 3")
 
