@@ -158,6 +158,18 @@ static void close_text(struct td_request *r)
     td_buffer_clear(&in->text);
 }
 
+/* The last field is complete, if there is one. Of all files of a form, one at a time holds memory. */
+static void close_field(struct td_request *r)
+{
+    struct td_intake *in = &r->intake;
+    struct td_upload *file = in->field_count > 0 ? in->files[in->field_count - 1] : NULL;
+    struct tdbg_error error;
+    if (!file)
+        close_text(r);
+    else if (td_upload_flush(file, &error) != TDBG_OK)
+        answer_upload_failure(r, &error);
+}
+
 /* A piece of a field, as the HTTP library finds it. */
 static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const char *name,
                                 const char *file_name, const char *type, const char *encoding,
@@ -169,7 +181,7 @@ static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const ch
     (void)type;
     (void)encoding;
     if (offset == 0) {
-        close_text(r);
+        close_field(r);
         if (td_answered(r) || !add_field(r, name ? name : "", file_name))
             return MHD_NO;
     }
@@ -212,7 +224,7 @@ static void end_form(struct td_request *r)
     bool whole = td_mhd.destroy_post_processor(in->form) == MHD_YES; /* hands over what it still has */
     in->form = NULL;
     if (!td_answered(r))
-        close_text(r);
+        close_field(r);
     if (!td_answered(r) && !whole)
         td_answer_error(&r->exchange, 400, "the form is cut short or broken");
 }

@@ -24,6 +24,9 @@
 
 enum { MAX_NAME = 200 };
 
+/* What is written at a time: pieces of the network's size, at odd places, take half as long again. */
+enum { PIECE = 1 << 18 };
+
 /* What gathers before the disk is told to begin. */
 enum { WRITE_STEP = 8 << 20 };
 
@@ -48,8 +51,12 @@ struct td_upload {
     struct td_uploads *uploads;
     char id[TD_UPLOAD_ID_LENGTH + 1];
     char name[MAX_NAME + 1], part[MAX_NAME + sizeof ".part"];
-    int folder, file;      /* -1: not there */
-    uint64_t bytes, begun; /* begun: what the disk was told to write */
+    int folder, file; /* -1: not there */
+    uint64_t bytes;   /* that came: those in the file, then those in the piece */
+    uint64_t written; /* those in the file */
+    uint64_t begun;   /* what the disk was told to write */
+    uint8_t *piece;   /* PIECE bytes of room; NULL: nothing has gathered */
+    size_t gathered;
     bool hashed;
     bool read;                      /* counts among those that are read while they come */
     struct td_hashing *hashing;     /* NULL: it is not */
@@ -270,7 +277,7 @@ static void begin_reading(struct td_upload *upload)
     pthread_mutex_unlock(&u->lock);
     if (!upload->read)
         return;
-    upload->hashing = upload->hashed ? td_hashing_start(upload->file, upload->bytes) : NULL;
+    upload->hashing = upload->hashed ? td_hashing_start(upload->file, upload->written) : NULL;
     upload->unpacking =
         td_unpacking_start(upload->folder, upload->file, u->most_each, u->most_all / UNPACKED_SHARE);
 }
@@ -278,9 +285,9 @@ static void begin_reading(struct td_upload *upload)
 static void go_on_reading(struct td_upload *upload)
 {
     if (upload->hashing)
-        td_hashing_more(upload->hashing, upload->bytes);
+        td_hashing_more(upload->hashing, upload->written);
     if (upload->unpacking)
-        td_unpacking_more(upload->unpacking, upload->bytes);
+        td_unpacking_more(upload->unpacking, upload->written);
 }
 
 static void end_reading(struct td_upload *upload)
@@ -391,6 +398,32 @@ tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, 
     return TDBG_OK;
 }
 
+/* What has gathered goes into the file; who reads it, and the disk, are told. */
+static tdbg_status write_piece(struct td_upload *upload, struct tdbg_error *error)
+{
+    uint64_t before = upload->written;
+    for (size_t at = 0; at < upload->gathered;) {
+        ssize_t written = write(upload->file, upload->piece + at, upload->gathered - at);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return fail_space(error, "cannot write the upload");
+        at += (size_t)written;
+    }
+    upload->written += upload->gathered;
+    upload->gathered = 0;
+    if (before < WORTH_READING && upload->written >= WORTH_READING)
+        begin_reading(upload);
+    else
+        go_on_reading(upload);
+    if (upload->written - upload->begun >= WRITE_STEP) {
+        (void)!sync_file_range(upload->file, (off_t)upload->begun, (off_t)(upload->written - upload->begun),
+                               SYNC_FILE_RANGE_WRITE); /* only a hint; settle() waits */
+        upload->begun = upload->written;
+    }
+    return TDBG_OK;
+}
+
 tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t size,
                             struct tdbg_error *error)
 {
@@ -403,32 +436,33 @@ tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t 
                        "the uploads fill their budget of %" PRIu64 " bytes; remove comparisons that are no "
                        "longer needed",
                        u->most_all);
-    uint64_t before = upload->bytes;
     upload->bytes += size; /* charged, whatever becomes of it */
+    if (!upload->piece && !(upload->piece = malloc(PIECE)))
+        return td_fail_nomem(error);
     for (const char *at = bytes; size > 0;) {
-        ssize_t written = write(upload->file, at, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return fail_space(error, "cannot write the upload");
-        at += written;
-        size -= (size_t)written;
+        size_t room = PIECE - upload->gathered, part = size < room ? size : room;
+        memcpy(upload->piece + upload->gathered, at, part);
+        upload->gathered += part;
+        at += part;
+        size -= part;
+        if (upload->gathered == PIECE)
+            TD_TRY(write_piece(upload, error));
     }
-    if (before < WORTH_READING && upload->bytes >= WORTH_READING)
-        begin_reading(upload);
-    else
-        go_on_reading(upload);
-    if (upload->bytes - upload->begun >= WRITE_STEP) {
-        (void)!sync_file_range(upload->file, (off_t)upload->begun, (off_t)(upload->bytes - upload->begun),
-                               SYNC_FILE_RANGE_WRITE); /* only a hint; settle() waits */
-        upload->begun = upload->bytes;
-    }
+    return TDBG_OK;
+}
+
+tdbg_status td_upload_flush(struct td_upload *upload, struct tdbg_error *error)
+{
+    TD_TRY(write_piece(upload, error));
+    free(upload->piece);
+    upload->piece = NULL;
     return TDBG_OK;
 }
 
 /* Made to last: the bytes, then the name, then both folders. */
 static tdbg_status settle(struct td_upload *upload, struct tdbg_error *error)
 {
+    TD_TRY(td_upload_flush(upload, error));
     if (fsync(upload->file) != 0 ||
         renameat(upload->folder, upload->part, upload->folder, upload->name) != 0 ||
         fsync(upload->folder) != 0 || fsync(upload->uploads->folder) != 0)
@@ -496,6 +530,7 @@ void td_upload_abandon(struct td_upload **slot)
     if (upload->folder >= 0)
         close(upload->folder);
     forget(upload->uploads, upload->id, upload->bytes);
+    free(upload->piece);
     free(upload);
     *slot = NULL;
 }

@@ -168,6 +168,28 @@ def test_two_hundred_at_once(server):
     assert times[-1] < 5 * PATIENCE, f"the slowest took {times[-1]:.2f} s"
 
 
+@pytest.mark.native
+def test_forms_of_many_files_take_no_memory(server):
+    """Eight forms of sixty files, none of which ends: only the last file of each may still be in memory."""
+    clients, files, size = 8, 60, 250_000
+    part = (b'------edge\r\nContent-Disposition: form-data; name="x"; filename="x.npy"\r\n\r\n' + bytes(size) + b"\r\n")
+    head = (f"POST /upload HTTP/1.1\r\nHost: {server.host}\r\nContent-Type: multipart/form-data; boundary=----edge\r\n"
+            f"Content-Length: {2 * files * len(part)}\r\n\r\n").encode()
+    server.get("/health")
+    before = resident(server)
+    sockets = [open_socket(server) for _ in range(clients)]
+    for client in sockets:
+        client.sendall(head + part * files)
+    expected, deadline = clients * (files - 1) * size, time.monotonic() + 20
+    while sum(f.stat().st_size for f in server.data.glob("uploads/*/*.part")) < expected:
+        assert time.monotonic() < deadline, "the files do not reach the disk"
+        time.sleep(0.05)
+    grown = resident(server) - before
+    for client in sockets:
+        client.close()
+    assert grown < 40 << 20, f"{grown >> 20} MiB more"
+
+
 @pytest.mark.slow
 @pytest.mark.native
 def test_memory_stays_bounded(server):
