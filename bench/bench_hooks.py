@@ -9,7 +9,7 @@ with hooks.
 
 The model has the sizes of GPT-2 (width 768, 12 heads, 50257 tokens), or smaller ones where a pass would take half a minute:
 Debian's torch multiplies matrices slowly, which flatters the ratio. TDBG_TORCH_PYTHON names a Python with a faster torch,
-TDBG_BENCH_ROUNDS the number of pairs (default 31).
+TDBG_BENCH_ROUNDS the number of pairs (default 31; fewer, but five, where they would take more than 40 seconds).
 """
 import os
 import pathlib
@@ -21,7 +21,7 @@ import time
 
 PYTHON = os.environ.get("TDBG_TORCH_PYTHON", "/usr/bin/python3")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROUNDS = int(os.environ.get("TDBG_BENCH_ROUNDS", "31"))
+ROUNDS, FEWEST, SECONDS = int(os.environ.get("TDBG_BENCH_ROUNDS", "31")), 5, 40
 SIZES = ((768, 12, 50257, 128), (192, 3, 1024, 32))  # width, heads, vocabulary, tokens
 
 if os.environ.get("TDBG_BENCH_HOOKS") != PYTHON:
@@ -101,8 +101,8 @@ def measure(parts, ids, folder, **options):
         everything = range(parts.count)
         parts.switch(everything)
         parts.seconds(ids, run.step)
-        used = busy(recorders)
-        for _ in range(ROUNDS):
+        used, end = busy(recorders), time.monotonic() + SECONDS
+        while len(pairs) < ROUNDS and (len(pairs) < FEWEST or time.monotonic() < end):
             first = set(random.sample(everything, parts.count // 2))
             plain = hooked = 0.0
             for on in (first, set(everything) - first):
@@ -111,7 +111,7 @@ def measure(parts, ids, folder, **options):
                 hooked += sum(taken[part] for part in on)
                 plain += sum(taken[part] for part in everything if part not in on)
             pairs.append((plain, hooked))
-        used = (busy(recorders) - used) / ROUNDS
+        used = (busy(recorders) - used) / len(pairs)
         parts.switch(everything)
     return pairs, used
 
@@ -128,7 +128,7 @@ def main():
             low, ratio, high = statistics.quantiles([(hooked + used) / plain for plain, hooked in pairs], n=4)
             plain = statistics.median(plain for plain, _ in pairs)
             print(f"12-layer GPT forward, {what} / no hooks\t{ratio:.3f}\t{bar}\t"
-                  f"quartiles {low:.3f} to {high:.3f} of {ROUNDS} pairs; {plain * 1e3:.0f} ms without, {used * 1e3:.1f} ms of "
+                  f"quartiles {low:.3f} to {high:.3f} of {len(pairs)} pairs; {plain * 1e3:.0f} ms without, {used * 1e3:.1f} ms of "
                   f"other threads counted; width {width}, torch {torch.__version__}")
 
 
