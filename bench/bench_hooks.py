@@ -3,9 +3,9 @@
 
 A pass takes a third of a second, and on a shared machine the next one may take half as long again: whole passes cannot be
 compared. So the parts of the model (its layers, and what is around them) alternate. In two passes each part runs once with
-hooks and once without, half of them in each; the sums are compared, and the median of many such pairs is shown with its
-quartiles. What the recorder's own threads do meanwhile hits either half, so their CPU time is added in full to the side
-with hooks.
+hooks and once without, half of them in each; the sums are compared, and the median of many such pairs is shown with how
+sure it is (19 of 20 times: the notch of a box plot). Where that is too little to tell, no bar is shown. What the
+recorder's own threads do meanwhile hits either half, so their CPU time is added in full to the side with hooks.
 
 The model has the sizes of GPT-2 (width 768, 12 heads, 50257 tokens), or smaller ones where a pass would take half a minute:
 Debian's torch multiplies matrices slowly, which flatters the ratio. TDBG_TORCH_PYTHON names a Python with a faster torch,
@@ -22,6 +22,7 @@ import time
 PYTHON = os.environ.get("TDBG_TORCH_PYTHON", "/usr/bin/python3")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROUNDS, FEWEST, SECONDS = int(os.environ.get("TDBG_BENCH_ROUNDS", "31")), 5, 40
+MOST_DOUBT = 0.02
 SIZES = ((768, 12, 50257, 128), (192, 3, 1024, 32))  # width, heads, vocabulary, tokens
 
 if os.environ.get("TDBG_BENCH_HOOKS") != PYTHON:
@@ -126,10 +127,11 @@ def main():
                                    ("scopes alone", "-", {"tensors": []})):
             pairs, used = measure(parts, ids, folder, **options)
             low, ratio, high = statistics.quantiles([(hooked + used) / plain for plain, hooked in pairs], n=4)
+            doubt = 1.57 * (high - low) / len(pairs) ** 0.5
             plain = statistics.median(plain for plain, _ in pairs)
-            print(f"12-layer GPT forward, {what} / no hooks\t{ratio:.3f}\t{bar}\t"
-                  f"quartiles {low:.3f} to {high:.3f} of {len(pairs)} pairs; {plain * 1e3:.0f} ms without, {used * 1e3:.1f} ms of "
-                  f"other threads counted; width {width}, torch {torch.__version__}")
+            print(f"12-layer GPT forward, {what} / no hooks\t{ratio:.3f}\t{bar if doubt <= MOST_DOUBT else '-'}\t"
+                  f"± {doubt:.3f} in {len(pairs)} pairs{'' if doubt <= MOST_DOUBT else ', too noisy to judge'}; {plain * 1e3:.0f} ms "
+                  f"without, {used * 1e3:.1f} ms of other threads counted; width {width}, torch {torch.__version__}")
 
 
 if __name__ == "__main__":
