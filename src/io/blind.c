@@ -1,9 +1,11 @@
 /* blind.c: see blind.h.
  *
- *     block      final(1) kind(2) | 0: pad, length(16), ~length(16), bytes
- *                                 | 1: symbols in the fixed code
- *                                 | 2: literals(5) distances(5) lengths(4), code of the code lengths (3
- * each), code lengths, symbols symbol     byte | end of block | length, extra bits, distance, extra bits
+ *     block      final(1) kind(2), then by its kind
+ *                0: padding, length(16), ~length(16), bytes
+ *                1: symbols in the fixed code
+ *                2: literals(5) distances(5) lengths(4), a code of code lengths (3 bits each), the code
+ *                   lengths, symbols
+ *     symbol     a byte, the end of the block, or: length, extra bits, distance, extra bits
  *
  * Only the first few hundred KiB of a part are read this way, so it is written to be short: a code is one
  * table of all 15-bit prefixes, and the place in the stream one number, a bit. All symbols fit the 57 bits
