@@ -1,9 +1,9 @@
 /* record_cost.c: what recording costs the program that records; the yardsticks of bench_record.py.
  *
  *     record_cost off N          N calls of tdbg_tensor without a run: nanoseconds a call
- *     record_cost stats DIR N    1 MiB of float32, statistics only: medians of a memcpy and of the call, in
- * us, and of call / memcpy where one follows the other record_cost scopes DIR N   N pairs of scope begin and
- * end: seconds
+ *     record_cost stats DIR N    1 MiB of float32, statistics only: medians of a memcpy and of the
+ *                                call in us, and of call / memcpy where one follows the other
+ *     record_cost scopes DIR N   N pairs of scope begin and end: seconds
  *
  * The memcpy goes into memory that has been written before, and always the same: that is how a program that
  * kept its tensors would keep them. It finds the tensor in the cache where the call before it left it, and so
