@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements gathered at once: two sides of four blocks, in 16 bytes at most, stay within L2. */
-enum { PIECE = 4 * TD_BLOCK_LENGTH };
+/* Elements gathered at once: two sides of two blocks, in 16 bytes at most, stay within L2. */
+enum { PIECE = 2 * TD_BLOCK_LENGTH };
 
 static const struct td_tensor *only_part(const struct td_operand *o)
 {

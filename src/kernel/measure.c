@@ -180,25 +180,37 @@ static void visit_integers(const struct td_duet *duet, struct slot *s, int64_t s
     take_block(s, start, &block);
 }
 
+static void visit_sides(const struct pass *pass, struct slot *s, int64_t start, struct side a, struct side b,
+                        int64_t count)
+{
+    const struct td_kernels *kernels = pass->duet->kernels;
+    if (a.dtype == TD_I64 || a.dtype == TD_U64)
+        visit_integers(pass->duet, s, start, a, b, count);
+    else if (a.dtype == TD_C128)
+        visit_complex(kernels, s, start, (const void *)a.data, (const void *)b.data, count);
+    else
+        visit_reals(kernels, s, start, a, b, count);
+}
+
+static void visit_scaled(const struct pass *pass, struct slot *s, int64_t start, struct side a, struct side b,
+                         int64_t count)
+{
+    double scaled_a[2 * TD_BLOCK_LENGTH], scaled_b[2 * TD_BLOCK_LENGTH];
+    enum td_dtype dtype = a.dtype == TD_C128 ? TD_C128 : TD_F64;
+    scale_block(pass->scale, a, count, scaled_a);
+    scale_block(pass->scale, b, count, scaled_b);
+    visit_sides(pass, s, start, (struct side){dtype, (const uint8_t *)scaled_a},
+                (struct side){dtype, (const uint8_t *)scaled_b}, count);
+}
+
 static void visit(void *context, int64_t chunk, int64_t start, const void *a, const void *b, int64_t count)
 {
     const struct pass *pass = context;
-    const struct td_kernels *kernels = pass->duet->kernels;
     struct side x = {pass->duet->a.dtype, a}, y = {pass->duet->b.dtype, b};
-    double scaled_a[2 * TD_BLOCK_LENGTH], scaled_b[2 * TD_BLOCK_LENGTH];
-    if (pass->scale != 1) {
-        scale_block(pass->scale, x, count, scaled_a);
-        scale_block(pass->scale, y, count, scaled_b);
-        x.dtype = y.dtype = x.dtype == TD_C128 ? TD_C128 : TD_F64;
-        x.data = (const uint8_t *)scaled_a;
-        y.data = (const uint8_t *)scaled_b;
-    }
-    if (x.dtype == TD_I64 || x.dtype == TD_U64)
-        visit_integers(pass->duet, &pass->slots[chunk], start, x, y, count);
-    else if (x.dtype == TD_C128)
-        visit_complex(kernels, &pass->slots[chunk], start, (const void *)x.data, (const void *)y.data, count);
+    if (pass->scale != 1)
+        visit_scaled(pass, &pass->slots[chunk], start, x, y, count);
     else
-        visit_reals(kernels, &pass->slots[chunk], start, x, y, count);
+        visit_sides(pass, &pass->slots[chunk], start, x, y, count);
 }
 
 /* --- the largest difference ----------------------------------------------------------------------------- */

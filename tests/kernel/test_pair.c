@@ -9,7 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const int64_t sizes[] = {0, 1, 15, 16, 17, 31, 33, 1000, 1023, 1024, 1025, 4079, 4080, 4095, 4096};
+enum { FULL = TD_BLOCK_LENGTH };
+static const int64_t sizes[] = {0,    1,    15,   16,   17,        31,        33,       1000,
+                                1023, 1024, 1025, 4096, FULL - 17, FULL - 16, FULL - 1, FULL};
 
 static void tiers_equal_scalar(void **state)
 {
