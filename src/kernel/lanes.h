@@ -165,6 +165,36 @@ TD_INLINE td_vu16 td_vu16_min(td_vu16 a, td_vu16 b)
 #endif
 }
 
+TD_INLINE td_vi32 td_vi32_max(td_vi32 a, td_vi32 b)
+{
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vi32)_mm256_max_epi32((__m256i)a, (__m256i)b);
+#else
+    td_vi32 more = a > b;
+    return (a & more) | (b & ~more);
+#endif
+}
+
+TD_INLINE td_vu32 td_vu32_max(td_vu32 a, td_vu32 b)
+{
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vu32)_mm256_max_epu32((__m256i)a, (__m256i)b);
+#else
+    td_vu32 larger = (td_vu32)(a > b);
+    return (a & larger) | (b & ~larger);
+#endif
+}
+
+TD_INLINE td_vu32 td_vu32_min(td_vu32 a, td_vu32 b)
+{
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vu32)_mm256_min_epu32((__m256i)a, (__m256i)b);
+#else
+    td_vu32 less = (td_vu32)(a < b);
+    return (a & less) | (b & ~less);
+#endif
+}
+
 /* a * b + c where a * b is exact: fused or not, the same bits. */
 TD_INLINE td_vd td_vd_exact_fma(td_vd a, td_vd b, td_vd c)
 {

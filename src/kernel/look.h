@@ -1,9 +1,10 @@
 /* look.h: what the vector tiers see of elements besides their sums: the least, the most, how many are zero.
  *
  * None of it rounds, so it is taken in lanes as wide as the type and in any order: doubles, floats, or the
- * bits of 16-bit types as integers ("keys", td_vi16_order), sixteen at once. The loops take all values to be
- * finite; only where `masked` do they count what is not and leave it out. td_seen_note turns what was seen
- * into the scalars of block.h.
+ * bits of 16-bit types as integers ("keys", td_vi16_order), sixteen at once. Cheaper still are bits as they
+ * are, where there are floats of both signs and no zero. The loops take all values to be finite; only where
+ * `masked` do they count what is not and leave it out. td_seen_note turns what was seen into the scalars of
+ * block.h.
  */
 #ifndef TD_KERNEL_LOOK_H
 #define TD_KERNEL_LOOK_H
@@ -128,14 +129,19 @@ TD_INLINE struct td_seen_keys td_look_at_keys(struct td_seen_keys seen, const ui
     return seen;
 }
 
-/* --- The bits of 16-bit types as they are --------------------------------------------------------------- */
+/* --- Bits as they are ----------------------------------------------------------------------------------- */
 
-/* Cheaper than keys. As signed numbers, no bits are above those of the greatest float that has no sign; as
- * unsigned numbers, none are above those of the least float that has one. Twice the magnitude nearest to zero
- * tells whether there is a zero. */
-struct td_seen_bits {
+/* As signed numbers, no bits are above those of the greatest float that has no sign; as unsigned numbers,
+ * none are above those of the least float that has one. Twice the magnitude nearest to zero tells whether
+ * there is a zero. All of it suits any unit of the CPU, which minima and maxima of floats do not. */
+struct td_seen_bits { /* of 16-bit types */
     td_vi16 most;
     td_vu16 least, nearest;
+};
+
+struct td_seen_words { /* of float32 */
+    td_vi32 most;
+    td_vu32 least, nearest;
 };
 
 #define TD_SEEN_NO_BITS ((struct td_seen_bits){{0}, {0}, (td_vu16){0} + UINT16_MAX})
@@ -172,6 +178,50 @@ TD_INLINE struct td_seen_keys td_bits_keys(const struct td_seen_bits *seen, stru
     keys.most = (td_vi16){0} + most;
     keys.least = (td_vi16){0} - (int16_t)(least & INT16_MAX);
     return keys;
+}
+
+#define TD_SEEN_NO_WORDS ((struct td_seen_words){{0}, {0}, (td_vu32){0} + UINT32_MAX})
+
+TD_INLINE struct td_seen_words td_see_words(struct td_seen_words seen, td_vu32 words)
+{
+    seen.most = td_vi32_max((td_vi32)words, seen.most);
+    seen.least = td_vu32_max(words, seen.least);
+    seen.nearest = td_vu32_min(words + words, seen.nearest);
+    return seen;
+}
+
+/* What was seen of the `count` float32 at p, as floats; as td_bits_keys. */
+TD_INLINE struct td_seen_floats td_words_floats(const struct td_seen_words *seen,
+                                                struct td_seen_floats floats, const uint8_t *p, int64_t count)
+{
+    int32_t most = 0;
+    uint32_t least = 0, nearest = UINT32_MAX;
+    for (int i = 0; i < TD_PER_FLOATS; i++) {
+        most = seen->most[i] > most ? seen->most[i] : most;
+        least = seen->least[i] > least ? seen->least[i] : least;
+        nearest = seen->nearest[i] < nearest ? seen->nearest[i] : nearest;
+    }
+    if (most == 0 || least <= 0x80000000 || nearest == 0)
+        return td_look_at_floats(floats, p, count, false, 0);
+    floats.most = (td_vf)((td_vi32){0} + most);
+    floats.least = (td_vf)((td_vu32){0} + least);
+    return floats;
+}
+
+/* Whether the first row has floats of both signs: then it is worth looking at the bits. */
+TD_INLINE bool td_row_has_both_signs(const uint8_t *p)
+{
+    td_vu32 some = {0}, all = (td_vu32){0} + UINT32_MAX;
+    uint32_t any = 0, every = UINT32_MAX;
+    for (int i = 0; i < TD_ROW_FLOATS; i++) {
+        some |= ((const td_vu32_loose *)p)[i];
+        all &= ((const td_vu32_loose *)p)[i];
+    }
+    for (int i = 0; i < TD_PER_FLOATS; i++) {
+        any |= some[i];
+        every &= all[i];
+    }
+    return (any & ~every & 0x80000000) != 0;
 }
 
 /* --- As scalars ----------------------------------------------------------------------------------------- */

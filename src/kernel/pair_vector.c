@@ -29,8 +29,8 @@
 typedef uint64_t td_vu64 __attribute__((vector_size(TD_VECTOR_BYTES)));
 #define SIGN ((uint64_t)1 << 63)
 
-/* Rows of a tile: 1024 pairs, 16 KiB at most. */
-enum { TILE = 64 };
+/* Rows of a tile: 1024 pairs, 16 KiB at most. Memory is asked for one tile ahead, in pairs. */
+enum { TILE = 64, AHEAD = TILE * TD_LANES };
 
 /* The sums of a column: those of the differences, then d and d^2 of each side around its shift. */
 enum { A1 = TD_SUM_AB, A2, B1, B2, SUMS };
@@ -42,6 +42,8 @@ struct sums {
     td_vi64 differing;    /* counted downwards */
     struct td_ulps ulps;
     struct td_seen a, b;
+    bool by_words; /* whether float32 are looked at by their bits; what is seen then ends up in a and b */
+    struct td_seen_words words_a, words_b;
     double shift_a, shift_b;
 };
 
@@ -104,15 +106,14 @@ TD_INLINE td_vd add_distances(td_vd sum[TD_SUM_AB], td_vd *max_abs, td_vd *max_r
 /* All that a loop does not use should be in memory by now: the registers just suffice for what it does. */
 #define IN_MEMORY(p) __asm__ volatile("" : "+r"(p) : : "memory")
 
-/* Column c of a tile. Meanwhile it asks for memory one block ahead, which the loop would leave idle: every
+/* Column c of a tile. Meanwhile it asks for the next tile's memory, which the loop would leave idle: every
  * other column for the same side, each for its share of the tile, so that the demand is even. */
 TD_INLINE void add_column(struct sums *s, int c, enum td_dtype ta, enum td_dtype tb, bool shifted,
                           const struct tile *t)
 {
     IN_MEMORY(s);
     const int64_t shares = TD_ROW_DOUBLES / 2, size = c % 2 ? width(tb) : width(ta);
-    const uint8_t *ahead =
-        (c % 2 ? t->b : t->a) + (TD_BLOCK_LENGTH + c / 2 * (TILE * TD_LANES / shares)) * size;
+    const uint8_t *ahead = (c % 2 ? t->b : t->a) + (AHEAD + c / 2 * (TILE * TD_LANES / shares)) * size;
     td_vd sum[SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
     td_vi64 differing = s->differing;
     for (int k = 0; k < SUMS; k++)
@@ -208,6 +209,24 @@ TD_INLINE void look_and_stage(struct sums *s, enum td_dtype dtype, struct tile *
     s->ulps.seen += t->rows * TD_LANES;
 }
 
+/* How far float32 are apart, and, where `see`, both sides by their bits. */
+TD_INLINE void look_at_words(struct sums *s, const struct tile *t, bool see)
+{
+    struct td_seen_words seen_a = s->words_a, seen_b = s->words_b;
+    struct td_ulps_32 near = {{0}, {0}};
+    for (int64_t at = 0; at < t->rows * TD_LANES * 4; at += TD_VECTOR_BYTES) {
+        td_vu32 x = *(const td_vu32_loose *)(t->a + at), y = *(const td_vu32_loose *)(t->b + at);
+        if (see) {
+            seen_a = td_see_words(seen_a, x);
+            seen_b = td_see_words(seen_b, y);
+        }
+        near = td_ulps_see_near(near, x, y);
+    }
+    s->words_a = seen_a;
+    s->words_b = seen_b;
+    td_ulps_add_32(&s->ulps, &near, t->a, t->b, t->rows * TD_LANES);
+}
+
 /* Looks at all of a tile, and makes it doubles or floats. */
 TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct tile *t,
                     float space[2][TILE * TD_LANES])
@@ -220,12 +239,16 @@ TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct t
         t->wide_b = (const uint8_t *)space[1];
         return;
     }
-    look_at_side(&s->a, ta, t->a, count);
-    look_at_side(&s->b, tb, t->b, count);
-    if (has_ulps(ta, tb))
-        td_ulps_add_32(&s->ulps, t->a, t->b, count);
-    else if (ta == TD_F64)
-        add_ulps_f64(s, t->a, t->b, t->rows);
+    if (has_ulps(ta, tb) && s->by_words) {
+        look_at_words(s, t, true);
+    } else {
+        look_at_side(&s->a, ta, t->a, count);
+        look_at_side(&s->b, tb, t->b, count);
+        if (has_ulps(ta, tb))
+            look_at_words(s, t, false);
+        else if (ta == TD_F64)
+            add_ulps_f64(s, t->a, t->b, t->rows);
+    }
     t->wide_a = widen_tile(ta, t->a, t->rows, space[0]);
     t->wide_b = widen_tile(tb, t->b, t->rows, space[1]);
 }
@@ -271,8 +294,8 @@ TD_INLINE void pack_and_add(struct sums *s, struct packing *k, enum td_dtype dty
         for (int i = 0; i < 2; i++)
             sums[c][i] = s->v[A1 + i].v[c];
     for (int64_t at = 0; at < TILE * TD_LANES; at += TD_PACK_PAIRS) {
-        __builtin_prefetch(a + (at + TD_BLOCK_LENGTH) * 2, 0, 2);
-        __builtin_prefetch(b + (at + TD_BLOCK_LENGTH) * 2, 0, 2);
+        __builtin_prefetch(a + (at + AHEAD) * 2, 0, 2);
+        __builtin_prefetch(b + (at + AHEAD) * 2, 0, 2);
         to = td_pack_rows(to, a + at * 2, b + at * 2, &k->plans[at / TD_PACK_PAIRS]);
         for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
             for (int c = 0; c < TD_ROW_DOUBLES; c++)
@@ -426,6 +449,8 @@ TD_INLINE void begin(struct sums *s, enum td_dtype ta, enum td_dtype tb)
     s->ulps.narrow = (struct td_ulps_16){{0}, {0}};
     td_seen_begin(&s->a, ta);
     td_seen_begin(&s->b, tb);
+    s->words_a = s->words_b = TD_SEEN_NO_WORDS;
+    s->by_words = false;
 }
 
 /* A whole block of a 16-bit type; false where something is not finite. */
@@ -470,6 +495,8 @@ TD_INLINE bool plain_block(struct sums *s, enum td_dtype ta, const uint8_t *a, e
                            const uint8_t *b, int64_t count, struct td_pair_block *out)
 {
     int64_t rows = count / TD_LANES;
+    if (ta == TD_F32 && tb == TD_F32 && rows > 0)
+        s->by_words = td_row_has_both_signs(a) && td_row_has_both_signs(b);
     s->shift_a = td_vector_shift(ta, a, count, width(ta));
     s->shift_b = td_vector_shift(tb, b, count, width(tb));
     if (s->shift_a == 0 && s->shift_b == 0)
@@ -478,6 +505,10 @@ TD_INLINE bool plain_block(struct sums *s, enum td_dtype ta, const uint8_t *a, e
         scan(s, ta, a, tb, b, rows, true);
     if (rows == 0 || !all_finite(s))
         return false;
+    if (s->by_words) {
+        s->a.floats = td_words_floats(&s->words_a, s->a.floats, a, rows * TD_LANES);
+        s->b.floats = td_words_floats(&s->words_b, s->b.floats, b, rows * TD_LANES);
+    }
     out->a = finish_side(&s->v[A1], s->shift_a, &s->a, ta, a, count);
     out->b = finish_side(&s->v[B1], s->shift_b, &s->b, tb, b, count);
     return true;

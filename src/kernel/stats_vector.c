@@ -61,25 +61,48 @@ TD_INLINE struct lanes add_rows(struct lanes sums, enum td_dtype dtype, const ui
     return sums;
 }
 
+/* One row of floats, around zero. */
+TD_INLINE void add_row(struct lanes *sums, const uint8_t *p)
+{
+    __builtin_prefetch(p + AHEAD);
+    for (int i = 0; i < TD_ROW_DOUBLES; i++) {
+        td_vd x = td_column_load(TD_F32, p, 0, i);
+        sums->s1[i] = td_vd_add_aside(x, sums->s1[i]); /* those that add have enough to look at */
+        sums->s2[i] = td_vd_exact_fma(x, x, sums->s2[i]);
+    }
+}
+
 /* Floats as they lie in memory, all taken to be finite and around zero: there everything fits the registers
- * of a wide tier at once, and one loop keeps the units for adding and for multiplying busy together. */
-TD_INLINE void add_and_see(struct lanes *sums, struct td_seen_floats *seen, const uint8_t *p, int64_t count)
+ * of a wide tier at once, and one loop keeps all units busy. A function of its own, or the compiler takes one
+ * of several loops for rare and does not align it. */
+static __attribute__((noinline)) void add_and_see(struct lanes *sums, struct td_seen_floats *seen,
+                                                  const uint8_t *p, int64_t count)
 {
     struct lanes added = *sums;
     struct td_seen_floats noted = *seen;
     for (int64_t at = 0; at < count; at += TD_LANES) {
-        __builtin_prefetch(p + at * 4 + AHEAD);
-        for (int i = 0; i < TD_ROW_DOUBLES; i++) {
-            td_vd x = td_column_load(TD_F32, p, at, i);
-            added.s1[i] = td_vd_add_aside(x, added.s1[i]); /* those that add have enough to look at */
-            added.s2[i] = td_vd_exact_fma(x, x, added.s2[i]);
-        }
+        add_row(&added, p + at * 4);
         struct td_floats row = td_floats_load(TD_F32, p + at * 4);
         for (int i = 0; i < TD_ROW_FLOATS; i++)
             noted = td_see_floats(noted, row.v[i], false);
     }
     *sums = added;
     *seen = noted;
+}
+
+/* The same, where the bits are likely to tell all there is to see. */
+static __attribute__((noinline)) void add_and_see_words(struct lanes *sums, struct td_seen_floats *seen,
+                                                        const uint8_t *p, int64_t count)
+{
+    struct lanes added = *sums;
+    struct td_seen_words noted = TD_SEEN_NO_WORDS;
+    for (int64_t at = 0; at < count; at += TD_LANES) {
+        add_row(&added, p + at * 4);
+        for (int i = 0; i < TD_ROW_FLOATS; i++)
+            noted = td_see_words(noted, ((const td_vu32_loose *)(p + at * 4))[i]);
+    }
+    *sums = added;
+    *seen = td_words_floats(&noted, *seen, p, count);
 }
 
 TD_INLINE bool all_finite(const struct lanes *sums)
@@ -106,7 +129,9 @@ TD_INLINE bool scan(struct td_sums *s, enum td_dtype dtype, const uint8_t *p, in
     struct td_seen_bits bits = TD_SEEN_NO_BITS;
     td_seen_begin(&seen, seen_as);
     const bool at_once = TD_VECTOR_BYTES >= 32 && dtype == TD_F32 && how == PLAIN;
-    if (at_once)
+    if (at_once && count > 0 && td_row_has_both_signs(p))
+        add_and_see_words(&sums, &seen.floats, p, count);
+    else if (at_once)
         add_and_see(&sums, &seen.floats, p, count);
     for (int64_t at = 0; at < count && !at_once; at += STAGE) {
         float stage[STAGE];

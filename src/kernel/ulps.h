@@ -76,16 +76,6 @@ TD_INLINE td_vu16 td_vi16_distance(td_vi16 x, td_vi16 y)
     return (td_vu16)td_vi16_max(x, y) - (td_vu16)td_vi16_min(x, y);
 }
 
-TD_INLINE td_vu32 td_vu32_max(td_vu32 a, td_vu32 b)
-{
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
-    return (td_vu32)_mm256_max_epu32((__m256i)a, (__m256i)b);
-#else
-    td_vu32 larger = (td_vu32)(a > b);
-    return (a & larger) | (b & ~larger);
-#endif
-}
-
 /* One vector of pairs of a 16-bit type, as td_vi16_order has them. */
 TD_INLINE struct td_ulps_16 td_ulps_see_16(struct td_ulps_16 u, td_vi16 x, td_vi16 y)
 {
@@ -141,22 +131,25 @@ TD_INLINE struct td_ulps_32 td_ulps_far(struct td_ulps_32 u, const uint8_t *a, c
     return u;
 }
 
-/* `count` pairs of float32, a multiple of TD_LANES. */
-TD_INLINE void td_ulps_add_32(struct td_ulps *u, const uint8_t *a, const uint8_t *b, int64_t count)
+/* One vector of pairs of float32 that are near to each other; what is seen tells whether they are. */
+TD_INLINE struct td_ulps_32 td_ulps_see_near(struct td_ulps_32 u, td_vu32 x, td_vu32 y)
 {
-    struct td_ulps_32 near = {{0}, {0}};
-    for (int64_t at = 0; at < count * 4; at += TD_LANES * 4)
-        for (int i = 0; i < TD_ROW_FLOATS; i++) {
-            td_vu32 d = ((const td_vu32_loose *)(a + at))[i] - ((const td_vu32_loose *)(b + at))[i];
-            near.max = td_vu32_max(td_vi32_size((td_vi32)d), near.max);
-            near.same += (td_vi32)(d == 0);
-        }
+    td_vu32 d = x - y;
+    u.max = td_vu32_max(td_vi32_size((td_vi32)d), u.max);
+    u.same += (td_vi32)(d == 0);
+    return u;
+}
+
+/* Adds what td_ulps_see_near saw of `count` pairs. */
+TD_INLINE void td_ulps_add_32(struct td_ulps *u, const struct td_ulps_32 *near, const uint8_t *a,
+                              const uint8_t *b, int64_t count)
+{
     u->seen += count;
-    if (td_vu32_any_beyond(near.max, TD_ULPS_NEAR)) {
+    if (td_vu32_any_beyond(near->max, TD_ULPS_NEAR)) {
         u->wide = td_ulps_far(u->wide, a, b, count);
     } else {
-        u->wide.max = td_vu32_max(near.max, u->wide.max);
-        u->wide.same += near.same;
+        u->wide.max = td_vu32_max(near->max, u->wide.max);
+        u->wide.same += near->same;
     }
 }
 

@@ -76,7 +76,9 @@ static void fill_elements(enum td_dtype dtype, enum fill fill, uint8_t *to, int6
     }
 }
 
-static const int64_t sizes[] = {0, 1, 2, 15, 16, 17, 31, 63, 64, 65, 127, 1000, 4079, 4080, 4081, 4095, 4096};
+enum { FULL = TD_BLOCK_LENGTH };
+static const int64_t sizes[] = {0,  1,   2,    15,   16,        17,        31,        63,       64,
+                                65, 127, 1000, 4096, FULL - 17, FULL - 16, FULL - 15, FULL - 1, FULL};
 
 static void assert_same_partial(const struct td_partial *a, const struct td_partial *b)
 {
@@ -101,6 +103,30 @@ static void tiers_equal_scalar(void **state)
                         assert_same_partial(&got, &expected);
                     }
                 }
+}
+
+/* What is seen by the bits alone has no zeros in it: one of either sign must not slip through. */
+static void zeros_among_both_signs(void **state)
+{
+    (void)state;
+    static const enum td_dtype dtypes[] = {TD_F32, TD_F16, TD_BF16};
+    static uint8_t elements[TD_BLOCK_LENGTH * 8];
+    const struct td_kernels *const *tiers = td_kernels_usable();
+    for (size_t t = 0; t < 3; t++)
+        for (int64_t at = 0; at < FULL; at += at < 40 ? 1 : 997)
+            for (int negative = 0; negative < 2; negative++) {
+                size_t size = td_dtype_size(dtypes[t]);
+                uint8_t *zero = elements + (size_t)at * size;
+                fill_elements(dtypes[t], TAME, elements, FULL);
+                memset(zero, 0, size);
+                zero[size - 1] = negative ? 0x80 : 0;
+                struct td_partial expected = td_kernels_scalar.stats[dtypes[t]](elements, FULL);
+                assert_true(expected.zeros >= 1);
+                for (size_t k = 0; tiers[k]; k++) {
+                    struct td_partial got = tiers[k]->stats[dtypes[t]](elements, FULL);
+                    assert_same_partial(&got, &expected);
+                }
+            }
 }
 
 /* One value that is not finite, at each place of a block: it must not slip through the unmasked loop. */
@@ -347,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiers_equal_scalar),
+        cmocka_unit_test(zeros_among_both_signs),
         cmocka_unit_test(no_place_is_overlooked),
         cmocka_unit_test(strides_and_threads),
         cmocka_unit_test(hard_data),
