@@ -46,7 +46,7 @@ void td_parcels_release(struct td_parcels *p)
 
 static struct td_parcel *make(struct td_parcels *p, uint64_t bytes)
 {
-    size_t capacity = ((bytes > SMALL ? bytes : SMALL) + LINE - 1) / LINE * LINE;
+    size_t capacity = bytes ? ((bytes > SMALL ? bytes : SMALL) + LINE - 1) / LINE * LINE : 0;
     uint64_t price = sizeof(struct td_parcel) + capacity;
     uint64_t used = atomic_fetch_add(&p->budget->used, price);
     if (used && used + price > p->budget->limit) {
@@ -54,8 +54,8 @@ static struct td_parcel *make(struct td_parcels *p, uint64_t bytes)
         return NULL;
     }
     struct td_parcel *parcel = calloc(1, sizeof *parcel);
-    void *data = parcel ? aligned_alloc(LINE, capacity) : NULL;
-    if (!data) {
+    void *data = parcel && capacity ? aligned_alloc(LINE, capacity) : NULL;
+    if (!parcel || (capacity && !data)) {
         atomic_fetch_sub(&p->budget->used, price);
         free(parcel);
         return NULL;

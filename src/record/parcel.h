@@ -23,7 +23,7 @@ struct td_parcel {
     uint64_t bytes;              /* of data; 0 when the statistics are all there is */
     bool measured;               /* stats are filled in */
     struct tdbg_stats stats;
-    unsigned char *data; /* aligned to a cache line */
+    unsigned char *data; /* aligned to a cache line; NULL where there was no need of it */
 };
 
 /* Bytes of all parcels of a run. */
@@ -41,8 +41,8 @@ struct td_parcels {
 
 void td_parcels_release(struct td_parcels *p);
 
-/* One with room for `bytes`, or NULL when the budget is used up. A tensor larger than the whole budget gets
- * its parcel once no other is left. */
+/* One with room for `bytes` (0: without data), or NULL when the budget is used up. A tensor larger than the
+ * whole budget gets its parcel once no other is left. */
 struct td_parcel *td_parcel_take(struct td_parcels *p, uint64_t bytes);
 
 /* From the writer's thread. */

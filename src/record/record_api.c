@@ -251,7 +251,8 @@ static struct td_parcel *pack(tdbg_run *run, struct td_lane *lane, const struct 
 {
     struct td_parcel *parcel;
     bool values = keep != TD_KEEP_STATS;
-    while (!(parcel = td_parcel_take(&lane->parcels, values ? tensor->bytes : 0)))
+    uint64_t room = !values ? 0 : tensor->bytes ? tensor->bytes : 1;
+    while (!(parcel = td_parcel_take(&lane->parcels, room)))
         if (!wait_for_room(run))
             return NULL;
     parcel->keep = keep;
