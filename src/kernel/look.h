@@ -146,10 +146,17 @@ struct td_seen_words { /* of float32 */
 
 #define TD_SEEN_NO_BITS ((struct td_seen_bits){{0}, {0}, (td_vu16){0} + UINT16_MAX})
 
-TD_INLINE struct td_seen_bits td_see_bits(struct td_seen_bits seen, td_vi16 bits)
+/* All but what is nearest to zero. */
+TD_INLINE struct td_seen_bits td_see_extremes(struct td_seen_bits seen, td_vi16 bits)
 {
     seen.most = td_vi16_max(bits, seen.most);
     seen.least = td_vu16_max((td_vu16)bits, seen.least);
+    return seen;
+}
+
+TD_INLINE struct td_seen_bits td_see_bits(struct td_seen_bits seen, td_vi16 bits)
+{
+    seen = td_see_extremes(seen, bits);
     seen.nearest = td_vu16_min((td_vu16)bits + (td_vu16)bits, seen.nearest);
     return seen;
 }
@@ -159,6 +166,18 @@ TD_INLINE struct td_seen_bits td_look_at_bits(struct td_seen_bits seen, const ui
     for (int64_t at = 0; at < count * 2; at += TD_VECTOR_BYTES)
         seen = td_see_bits(seen, *(const td_vi16_loose *)(p + at));
     return seen;
+}
+
+/* The largest magnitude. What is not finite has a larger one than all that is. */
+TD_INLINE uint16_t td_bits_largest(const struct td_seen_bits *seen)
+{
+    uint16_t largest = 0;
+    for (int i = 0; i < TD_PER_KEYS; i++) {
+        uint16_t most = (uint16_t)seen->most[i], least = seen->least[i] & INT16_MAX;
+        largest = most > largest ? most : largest;
+        largest = least > largest ? least : largest;
+    }
+    return largest;
 }
 
 /* What was seen of the `count` elements at p, as keys. That takes floats of both signs and no zero; any other
@@ -259,17 +278,6 @@ TD_INLINE double td_key_value(int16_t key, enum td_dtype dtype)
 {
     uint16_t bits = (uint16_t)(key < 0 ? INT16_MIN - key : key);
     return (double)(dtype == TD_F16 ? td_f16_value(bits) : td_bf16_value(bits));
-}
-
-/* Those that are not lie beyond all others. */
-TD_INLINE bool td_keys_are_finite(const struct td_seen_keys *seen, enum td_dtype dtype)
-{
-    const td_vi16 infinity = (td_vi16){0} + (int16_t)(dtype == TD_F16 ? 0x7c00 : 0x7f80);
-    td_vi16 finite = (seen->most < infinity) & (seen->least > -infinity);
-    int count = 0;
-    for (int i = 0; i < TD_PER_KEYS; i++)
-        count -= finite[i];
-    return count == TD_PER_KEYS;
 }
 
 TD_INLINE void td_note_keys(struct td_sums *s, const struct td_seen_keys *seen, enum td_dtype dtype)

@@ -201,26 +201,28 @@ static inline bool td_pair_product(struct td_pair_block *block)
     return true;
 }
 
-/* How side b of a packed block differs from side a, of which m is the mean: sums over d and d (a - m). */
+/* How side b of a packed block differs from side a, which is summed around `shift` (block.h): sums over d and
+ * d (a - shift). */
 enum td_pair_move { TD_MOVE_SUM, TD_MOVE_PRODUCT, TD_PAIR_MOVES };
 
 static inline void td_pair_move(double lanes[TD_PAIR_MOVES][TD_LANES], int64_t lane, double a, double b,
-                                double mean)
+                                double shift)
 {
     double d = a - b;
     lanes[TD_MOVE_SUM][lane] += d;
-    lanes[TD_MOVE_PRODUCT][lane] += d * (a - mean);
+    lanes[TD_MOVE_PRODUCT][lane] += d * (a - shift);
 }
 
 /* The mean and spread of side b, of which all else is there, from side a and the differences: (b - m)^2 is
  * (a - m)^2 - 2 d (a - m) + d^2. False where next to nothing of the spread of a is left, and so of its
  * digits.
  */
-static inline bool td_pair_follow(struct td_partial *b, const struct td_partial *a,
+static inline bool td_pair_follow(struct td_partial *b, const struct td_partial *a, double shift,
                                   double lanes[TD_PAIR_MOVES][TD_LANES], double squares)
 {
     double sum = td_lanes_combine(lanes[TD_MOVE_SUM]), step = sum / (double)a->finite;
-    double m2 = a->m2 - 2 * td_lanes_combine(lanes[TD_MOVE_PRODUCT]) + squares - sum * step;
+    double product = td_lanes_combine(lanes[TD_MOVE_PRODUCT]) - ((a->mean - shift) + a->rest) * sum;
+    double m2 = a->m2 - 2 * product + squares - sum * step;
     if (!(m2 >= a->m2 / 64))
         return false;
     b->mean = b->min;

@@ -1,6 +1,7 @@
 /* pair_scalar.c: a block of pairs in plain C: what every other tier must equal bit for bit. */
 #include "kernel/element.h"
 #include "kernel/pair.h"
+#include "kernel/shift.h"
 #include "kernel/tier.h"
 
 #include <string.h>
@@ -59,14 +60,14 @@ INLINE void block(const uint8_t *a, const uint8_t *b, int64_t count, int64_t siz
 INLINE void follow(const uint8_t *a, const uint8_t *b, int64_t count, int64_t size,
                    double (*value)(const uint8_t *), struct td_pair_block *out)
 {
-    double moves[TD_PAIR_MOVES][TD_LANES] = {{0}};
+    double moves[TD_PAIR_MOVES][TD_LANES] = {{0}}, shift = td_shift(a, count, size, value);
     int64_t different = 0;
     for (int64_t k = 0; k < count; k++) {
         const uint8_t *p = a + td_pack_turn(k) * size, *q = b + td_pack_turn(k) * size;
         if (memcmp(p, q, (size_t)size) != 0)
-            td_pair_move(moves, different++ % TD_LANES, value(p), value(q), out->a.mean);
+            td_pair_move(moves, different++ % TD_LANES, value(p), value(q), shift);
     }
-    td_pair_follow(&out->b, &out->a, moves, out->pairs.sum[TD_SUM_SQUARE]);
+    td_pair_follow(&out->b, &out->a, shift, moves, out->pairs.sum[TD_SUM_SQUARE]);
 }
 
 INLINE struct td_beyond beyond(const uint8_t *a, const uint8_t *b, int64_t count, int64_t size_a,

@@ -90,12 +90,13 @@ TD_INLINE void add_side(td_vd sum[2], enum td_dtype dtype, td_vd x, double shift
     sum[1] = shifted || dtype == TD_F64 ? sum[1] + d * d : td_vd_exact_fma(d, d, sum[1]);
 }
 
-/* The difference of a vector of pairs, added to the sums of a column; |d|. */
-TD_INLINE td_vd add_distances(td_vd sum[TD_SUM_AB], td_vd *max_abs, td_vd *max_rel, td_vd x, td_vd y)
+/* The difference of a vector of pairs, added to the sums of a column; |d|. `exact`: d^2 is. */
+TD_INLINE td_vd add_distances(td_vd sum[TD_SUM_AB], td_vd *max_abs, td_vd *max_rel, td_vd x, td_vd y,
+                              bool exact)
 {
     td_vd d = absolute(x - y), size = absolute(x) + td_vd_all(TD_REL_EPSILON);
     sum[TD_SUM_ABS] += d;
-    sum[TD_SUM_SQUARE] += d * d;
+    sum[TD_SUM_SQUARE] = exact ? td_vd_exact_fma(d, d, sum[TD_SUM_SQUARE]) : sum[TD_SUM_SQUARE] + d * d;
     *max_abs = td_vd_max(d, *max_abs);
     td_vd rel = d / size;
     sum[TD_SUM_REL] += rel;
@@ -124,7 +125,7 @@ TD_INLINE void add_column(struct sums *s, int c, enum td_dtype ta, enum td_dtype
         ahead += TD_LANES / shares * size;
         add_side(&sum[A1], ta, x, s->shift_a, shifted, true);
         add_side(&sum[B1], tb, y, s->shift_b, shifted, true);
-        td_vd d = add_distances(sum, &max_abs, &max_rel, x, y);
+        td_vd d = add_distances(sum, &max_abs, &max_rel, x, y, false);
         if (!has_ulps(ta, tb))
             differing += d != td_vd_all(0);
     }
@@ -255,7 +256,8 @@ TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct t
 
 /* --- Packed pairs --------------------------------------------------------------------------------------- */
 
-/* A tile on its way into packed pairs. */
+/* A tile on its way into packed pairs. Of side b, bits nearest to zero are not looked for: it has no zero
+ * that side a does not have, or the packed pairs. */
 struct packing {
     struct td_seen_bits seen_a, seen_b;
     struct td_pack_plan plans[TILE / TD_PACK_ROWS];
@@ -272,7 +274,7 @@ TD_INLINE void look_and_plan(struct packing *k, enum td_dtype dtype, const uint8
                             *y = (const td_vi16_loose *)(b + at * 2);
         for (int i = 0; i < TD_PACK_ROWS * TD_ROW_KEYS; i++) {
             seen_a = td_see_bits(seen_a, x[i]);
-            seen_b = td_see_bits(seen_b, y[i]);
+            seen_b = td_see_extremes(seen_b, y[i]);
         }
         k->plans[at / TD_PACK_PAIRS] = td_pack_look(a + at * 2, b + at * 2);
         for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
@@ -308,24 +310,47 @@ TD_INLINE void pack_and_add(struct sums *s, struct packing *k, enum td_dtype dty
             s->v[A1 + i].v[c] = sums[c][i];
 }
 
-/* Makes rows of packed pairs floats, and sees how far they are apart. */
-TD_INLINE void stage_packed(struct sums *s, enum td_dtype dtype, const uint32_t *pairs, int64_t rows,
-                            float space[2][TILE * TD_LANES])
+/* Makes rows of packed pairs floats, and sees how far they are apart; twice the magnitude nearest to zero. */
+TD_INLINE uint16_t stage_packed(struct sums *s, enum td_dtype dtype, const uint32_t *pairs, int64_t rows,
+                                float space[2][TILE * TD_LANES])
 {
-    struct td_ulps_pairs ulps = {s->ulps.narrow.max, s->ulps.wide.same};
+    td_vu16 max = s->ulps.narrow.max, nearest = (td_vu16){0} + UINT16_MAX;
     for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
-        for (int i = 0; i < TD_ROW_FLOATS; i++)
-            ulps = td_ulps_see_pairs(ulps, ((const td_vu32_loose *)(pairs + at))[i]);
+        for (int i = 0; i < TD_ROW_FLOATS; i++) {
+            td_vu32 both = ((const td_vu32_loose *)(pairs + at))[i];
+            max = td_vu16_max(td_ulps_of_pairs(both), max);
+            nearest = td_vu16_min((td_vu16)both + (td_vu16)both, nearest);
+        }
         td_unpack(dtype, pairs + at, space[0] + at, space[1] + at);
     }
-    s->ulps.narrow.max = ulps.max;
-    s->ulps.wide.same = ulps.same;
-    s->ulps.seen += rows * TD_LANES;
+    s->ulps.narrow.max = max;
+    uint16_t least = UINT16_MAX;
+    for (int i = 0; i < TD_PER_KEYS; i++)
+        least = nearest[i] < least ? nearest[i] : least;
+    return least;
 }
 
-/* Column c of packed pairs; `mean` is that of side a. */
+/* How many pairs are of different value. Their bits differ, so both of those that are not are zeros. */
+TD_INLINE int64_t count_differing(const uint32_t *pairs, int64_t count, bool zeros)
+{
+    int64_t same = 0;
+    for (int64_t i = 0; i < count && zeros; i++)
+        same += (pairs[i] & 0x7fff7fff) == 0;
+    return count - same;
+}
+
+/* Whether d^2 and d a are exact as doubles, for all pairs of a 16-bit type of which twice the magnitude is
+ * `nearest` to zero, or `largest`. Where exponents are at most k apart, d has at most k + 1 bits more than a
+ * float of the type; its square is exact where it has 26. */
+TD_INLINE bool has_exact_products(enum td_dtype dtype, uint16_t nearest, uint16_t largest)
+{
+    const int digits = dtype == TD_BF16 ? 8 : 11;
+    return digits + (largest >> digits) - (nearest >> digits) + 1 <= 26;
+}
+
+/* Column c of packed pairs. `exact`: side a is not shifted, and products are exact. */
 TD_INLINE void add_packed_column(struct sums *s, int c, int64_t rows, float space[2][TILE * TD_LANES],
-                                 double mean, bool first)
+                                 bool exact, bool first)
 {
     td_vd sum[TD_SUM_AB], max_abs = s->max_abs, max_rel = s->max_rel;
     td_vd moved = first ? td_vd_all(0) : s->v[B1].v[c], product = first ? td_vd_all(0) : s->v[B2].v[c];
@@ -334,9 +359,9 @@ TD_INLINE void add_packed_column(struct sums *s, int c, int64_t rows, float spac
     for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
         td_vd x = td_vd_load_f32((const uint8_t *)(space[0] + at + c * TD_PER_DOUBLES));
         td_vd y = td_vd_load_f32((const uint8_t *)(space[1] + at + c * TD_PER_DOUBLES)), d = x - y;
-        add_distances(sum, &max_abs, &max_rel, x, y);
+        add_distances(sum, &max_abs, &max_rel, x, y, exact);
         moved = td_vd_add_aside(d, moved);
-        product += d * (x - td_vd_all(mean));
+        product = exact ? td_vd_exact_fma(d, x, product) : product + d * (x - td_vd_all(s->shift_a));
     }
     for (int k = 0; k < TD_SUM_AB; k++)
         s->v[k].v[c] = sum[k];
@@ -346,18 +371,28 @@ TD_INLINE void add_packed_column(struct sums *s, int c, int64_t rows, float spac
     s->max_rel = max_rel;
 }
 
-/* All that was packed, to whole rows: pairs of zeros add nothing. */
-TD_INLINE void add_packed(struct sums *s, enum td_dtype dtype, struct td_packed *packed, double mean)
+/* All that was packed, of which no magnitude is above `largest`; twice the one nearest to zero. The last row
+ * is filled up with a pair of equals, which adds nothing. */
+TD_INLINE uint16_t add_packed(struct sums *s, enum td_dtype dtype, struct td_packed *packed, uint16_t largest)
 {
     _Alignas(64) float space[2][TILE * TD_LANES];
-    int64_t rows = packed->count / TD_LANES + 1;
-    memset(packed->pairs + packed->count, 0, TD_LANES * sizeof *packed->pairs);
+    const int64_t rows = packed->count / TD_LANES + 1;
+    uint16_t nearest = UINT16_MAX, some = packed->count ? (uint16_t)packed->pairs[0] : 1;
+    for (int i = 0; i < TD_LANES; i++)
+        packed->pairs[packed->count + i] = some | (uint32_t)some << 16;
     for (int64_t row = 0; row < rows; row += TILE) {
         int64_t taken = rows - row < TILE ? rows - row : TILE;
-        stage_packed(s, dtype, packed->pairs + row * TD_LANES, taken, space);
+        uint16_t near = stage_packed(s, dtype, packed->pairs + row * TD_LANES, taken, space);
+        bool exact = s->shift_a == 0 && has_exact_products(dtype, near, (uint16_t)(2 * largest));
         for (int c = 0; c < TD_ROW_DOUBLES; c++)
-            add_packed_column(s, c, taken, space, mean, row == 0);
+            if (exact)
+                add_packed_column(s, c, taken, space, true, row == 0);
+            else
+                add_packed_column(s, c, taken, space, false, row == 0);
+        nearest = near < nearest ? near : nearest;
     }
+    s->ulps.seen += count_differing(packed->pairs, packed->count, nearest == 0);
+    return nearest;
 }
 
 /* --- A block -------------------------------------------------------------------------------------------- */
@@ -470,12 +505,15 @@ TD_INLINE bool packed_block(struct sums *s, enum td_dtype dtype, const uint8_t *
         else
             pack_and_add(s, &k, dtype, p, q, true);
     }
+    const uint16_t infinity = dtype == TD_F16 ? 0x7c00 : 0x7f80;
+    uint16_t largest_a = td_bits_largest(&k.seen_a), largest_b = td_bits_largest(&k.seen_b);
+    uint16_t largest = largest_a > largest_b ? largest_a : largest_b;
+    if (largest >= infinity)
+        return false;
+    k.seen_b.nearest = td_vu16_min(k.seen_a.nearest, (td_vu16){0} + add_packed(s, dtype, &k.packed, largest));
     s->a.keys = td_bits_keys(&k.seen_a, s->a.keys, a, TD_BLOCK_LENGTH);
     s->b.keys = td_bits_keys(&k.seen_b, s->b.keys, b, TD_BLOCK_LENGTH);
-    if (!td_keys_are_finite(&s->a.keys, dtype) || !td_keys_are_finite(&s->b.keys, dtype))
-        return false;
     out->a = finish_side(&s->v[A1], s->shift_a, &s->a, dtype, a, TD_BLOCK_LENGTH);
-    add_packed(s, dtype, &k.packed, out->a.mean);
     return true;
 }
 
@@ -486,7 +524,7 @@ TD_INLINE void follow(struct sums *s, enum td_dtype dtype, const uint8_t *b, str
     memcpy(moves[TD_MOVE_SUM], s->v[B1].v, sizeof moves[TD_MOVE_SUM]);
     memcpy(moves[TD_MOVE_PRODUCT], s->v[B2].v, sizeof moves[TD_MOVE_PRODUCT]);
     out->b = finish_side(&s->v[B1], 0, &s->b, dtype, b, TD_BLOCK_LENGTH);
-    if (!td_pair_follow(&out->b, &out->a, moves, out->pairs.sum[TD_SUM_SQUARE]))
+    if (!td_pair_follow(&out->b, &out->a, s->shift_a, moves, out->pairs.sum[TD_SUM_SQUARE]))
         out->b = TIER_KERNELS(TD_TIER).stats[dtype](b, TD_BLOCK_LENGTH);
 }
 

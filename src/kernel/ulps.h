@@ -95,18 +95,11 @@ TD_INLINE td_vu32 td_vu32_swap(td_vu32 x)
 #endif
 }
 
-/* What is seen of pairs of a 16-bit type in lanes of 32 bits. */
-struct td_ulps_pairs {
-    td_vu16 max;
-    td_vi32 same;
-};
-
-TD_INLINE struct td_ulps_pairs td_ulps_see_pairs(struct td_ulps_pairs u, td_vu32 pairs)
+/* The distances of pairs of a 16-bit type in lanes of 32 bits: each is there twice. */
+TD_INLINE td_vu16 td_ulps_of_pairs(td_vu32 pairs)
 {
-    td_vi16 keys = td_vi16_order((td_vi16)pairs), swapped = (td_vi16)td_vu32_swap((td_vu32)keys);
-    u.max = td_vu16_max(td_vi16_distance(keys, swapped), u.max);
-    u.same += (td_vi32)keys == (td_vi32)swapped;
-    return u;
+    td_vi16 keys = td_vi16_order((td_vi16)pairs);
+    return td_vi16_distance(keys, (td_vi16)td_vu32_swap((td_vu32)keys));
 }
 
 TD_INLINE bool td_vu32_any_beyond(td_vu32 x, uint32_t limit)

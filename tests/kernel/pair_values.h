@@ -35,6 +35,7 @@ enum fill {
     FEW_POSITIVE,
     FEW_NEGATIVE,
     FEW_SIGNS,
+    FEW_WIDE,
     FEW_SPECIAL,
     FILLS
 };
@@ -68,6 +69,16 @@ static inline uint64_t tame(enum td_dtype dtype)
     return (one[dtype] ^ (random_u64() & ((UINT64_C(1) << (bits - 7)) - 1))) | sign;
 }
 
+/* How many exponents apart the numbers of FEW_WIDE may be. */
+static uint64_t exponents;
+
+static inline uint64_t apart(enum td_dtype dtype)
+{
+    static const int digits[] = {[TD_F64] = 52, [TD_F32] = 23, [TD_F16] = 10, [TD_BF16] = 7};
+    uint64_t most = dtype == TD_F16 && exponents > 13 ? 13 : exponents;
+    return tame(dtype) - (random_u64() % (most + 1) << digits[dtype]);
+}
+
 static inline uint64_t element(enum td_dtype dtype, enum fill fill)
 {
     uint64_t sign = random_u64() % 2 << (8 * td_dtype_size(dtype) - 1);
@@ -86,6 +97,8 @@ static inline uint64_t element(enum td_dtype dtype, enum fill fill)
         return tame(dtype) & ~(UINT64_C(1) << (8 * td_dtype_size(dtype) - 1));
     case FEW_NEGATIVE:
         return tame(dtype) | UINT64_C(1) << (8 * td_dtype_size(dtype) - 1);
+    case FEW_WIDE:
+        return apart(dtype);
     case FEW_SIGNS:
     case SIGNS:
         return (random_u64() % 3) | sign; /* zeros of both signs and their neighbours */
@@ -132,6 +145,7 @@ static inline void change_few(enum td_dtype dtype, enum fill fill, uint8_t *elem
 static inline void fill_sides(enum td_dtype ta, uint8_t *a, enum td_dtype tb, uint8_t *b, enum fill fill,
                               int64_t count)
 {
+    exponents = 8 + random_u64() % 20; /* products of some of them are exact */
     fill_side(ta, fill, a, count);
     fill_side(tb, fill, b, count);
     if (fill == POSITIVE && random_u64() % 2)
