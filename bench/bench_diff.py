@@ -15,7 +15,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("BUILD", "build")
 MIB = int(os.environ.get("TDBG_BENCH_MIB", "1024"))
-REPEATS = 7
+REPEATS = 15
 LAYERS, STAGES = 25, 12  # the folders: 300 files of 20 KB
 PYTHON = "/usr/bin/python3"  # Debian's, which has torch
 
