@@ -12,12 +12,13 @@
 #define TD_KERNEL_PACK_H
 
 #include "kernel/lanes.h"
+#include "kernel/look.h"
 #include "kernel/pair.h"
 
 #include <string.h>
 
-/* Rows that are packed at once. */
-enum { TD_PACK_ROWS = 2, TD_PACK_PAIRS = TD_PACK_ROWS * TD_LANES };
+/* Rows that are packed at once, and those that are looked at before they are. */
+enum { TD_PACK_ROWS = 2, TD_PACK_PAIRS = TD_PACK_ROWS * TD_LANES, TD_PACK_TILE = 64 };
 
 /* Moving eight pairs where fewer differ, and filling up the last row, writes past the last one. */
 struct td_packed {
@@ -120,6 +121,35 @@ TD_INLINE uint32_t *td_pack_rows(uint32_t *to, const uint8_t *a, const uint8_t *
 
 #endif
 
+/* A tile on its way into packed pairs. Of side b, bits nearest to zero are not looked for: it has no zero
+ * that side a does not have, or the packed pairs. */
+struct td_packing {
+    struct td_seen_bits seen_a, seen_b;
+    struct td_pack_plan plans[TD_PACK_TILE / TD_PACK_ROWS];
+    _Alignas(64) float wide[TD_PACK_TILE * TD_LANES]; /* side a, staged */
+    struct td_packed packed;
+};
+
+/* All that is to be known of a tile before it is packed. */
+TD_INLINE void td_pack_plan_tile(struct td_packing *k, enum td_dtype dtype, const uint8_t *a,
+                                 const uint8_t *b)
+{
+    struct td_seen_bits seen_a = k->seen_a, seen_b = k->seen_b;
+    for (int64_t at = 0; at < TD_PACK_TILE * TD_LANES; at += TD_PACK_PAIRS) {
+        const td_vi16_loose *x = (const td_vi16_loose *)(a + at * 2),
+                            *y = (const td_vi16_loose *)(b + at * 2);
+        for (int i = 0; i < TD_PACK_ROWS * TD_ROW_KEYS; i++) {
+            seen_a = td_see_bits(seen_a, x[i]);
+            seen_b = td_see_extremes(seen_b, y[i]);
+        }
+        k->plans[at / TD_PACK_PAIRS] = td_pack_look(a + at * 2, b + at * 2);
+        for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
+            td_stage(dtype, a + row * 2, k->wide + row);
+    }
+    k->seen_a = seen_a;
+    k->seen_b = seen_b;
+}
+
 /* A row of packed pairs as floats. */
 TD_INLINE void td_unpack(enum td_dtype dtype, const uint32_t *pairs, float *a, float *b)
 {
@@ -138,6 +168,24 @@ TD_INLINE void td_unpack(enum td_dtype dtype, const uint32_t *pairs, float *a, f
     }
     td_stage(dtype, (const uint8_t *)x, a);
     td_stage(dtype, (const uint8_t *)y, b);
+}
+
+/* How many pairs are of different value. Their bits differ, so both of those that are not are zeros. */
+TD_INLINE int64_t td_pack_differing(const uint32_t *pairs, int64_t count, bool zeros)
+{
+    int64_t same = 0;
+    for (int64_t i = 0; i < count && zeros; i++)
+        same += (pairs[i] & 0x7fff7fff) == 0;
+    return count - same;
+}
+
+/* Whether d^2 and d a are exact as doubles, for all pairs of a 16-bit type of which twice the magnitude is
+ * `nearest` to zero, or `largest`. Where exponents are at most k apart, d has at most k + 1 bits more than a
+ * float of the type; its square is exact where it has 26. */
+TD_INLINE bool td_pack_is_exact(enum td_dtype dtype, uint16_t nearest, uint16_t largest)
+{
+    const int digits = dtype == TD_BF16 ? 8 : 11;
+    return digits + (largest >> digits) - (nearest >> digits) + 1 <= 26;
 }
 
 #endif

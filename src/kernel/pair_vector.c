@@ -30,7 +30,7 @@ typedef uint64_t td_vu64 __attribute__((vector_size(TD_VECTOR_BYTES)));
 #define SIGN ((uint64_t)1 << 63)
 
 /* Rows of a tile: 1024 pairs, 16 KiB at most. Memory is asked for one tile ahead, in pairs. */
-enum { TILE = 64, AHEAD = TILE * TD_LANES };
+enum { TILE = TD_PACK_TILE, AHEAD = TILE * TD_LANES };
 
 /* The sums of a column: those of the differences, then d and d^2 of each side around its shift. */
 enum { A1 = TD_SUM_AB, A2, B1, B2, SUMS };
@@ -256,37 +256,9 @@ TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct t
 
 /* --- Packed pairs --------------------------------------------------------------------------------------- */
 
-/* A tile on its way into packed pairs. Of side b, bits nearest to zero are not looked for: it has no zero
- * that side a does not have, or the packed pairs. */
-struct packing {
-    struct td_seen_bits seen_a, seen_b;
-    struct td_pack_plan plans[TILE / TD_PACK_ROWS];
-    _Alignas(64) float wide[TILE * TD_LANES]; /* side a, staged */
-    struct td_packed packed;
-};
-
-/* All that is to be known of a tile before it is packed. */
-TD_INLINE void look_and_plan(struct packing *k, enum td_dtype dtype, const uint8_t *a, const uint8_t *b)
-{
-    struct td_seen_bits seen_a = k->seen_a, seen_b = k->seen_b;
-    for (int64_t at = 0; at < TILE * TD_LANES; at += TD_PACK_PAIRS) {
-        const td_vi16_loose *x = (const td_vi16_loose *)(a + at * 2),
-                            *y = (const td_vi16_loose *)(b + at * 2);
-        for (int i = 0; i < TD_PACK_ROWS * TD_ROW_KEYS; i++) {
-            seen_a = td_see_bits(seen_a, x[i]);
-            seen_b = td_see_extremes(seen_b, y[i]);
-        }
-        k->plans[at / TD_PACK_PAIRS] = td_pack_look(a + at * 2, b + at * 2);
-        for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
-            td_stage(dtype, a + row * 2, k->wide + row);
-    }
-    k->seen_a = seen_a;
-    k->seen_b = seen_b;
-}
-
 /* Packs a tile, and adds up side a: the one waits for the other's additions otherwise. Every other column
  * adds aside, so that all units are in use. */
-TD_INLINE void pack_and_add(struct sums *s, struct packing *k, enum td_dtype dtype, const uint8_t *a,
+TD_INLINE void pack_and_add(struct sums *s, struct td_packing *k, enum td_dtype dtype, const uint8_t *a,
                             const uint8_t *b, bool shifted)
 {
     const uint8_t *wide = (const uint8_t *)k->wide;
@@ -330,24 +302,6 @@ TD_INLINE uint16_t stage_packed(struct sums *s, enum td_dtype dtype, const uint3
     return least;
 }
 
-/* How many pairs are of different value. Their bits differ, so both of those that are not are zeros. */
-TD_INLINE int64_t count_differing(const uint32_t *pairs, int64_t count, bool zeros)
-{
-    int64_t same = 0;
-    for (int64_t i = 0; i < count && zeros; i++)
-        same += (pairs[i] & 0x7fff7fff) == 0;
-    return count - same;
-}
-
-/* Whether d^2 and d a are exact as doubles, for all pairs of a 16-bit type of which twice the magnitude is
- * `nearest` to zero, or `largest`. Where exponents are at most k apart, d has at most k + 1 bits more than a
- * float of the type; its square is exact where it has 26. */
-TD_INLINE bool has_exact_products(enum td_dtype dtype, uint16_t nearest, uint16_t largest)
-{
-    const int digits = dtype == TD_BF16 ? 8 : 11;
-    return digits + (largest >> digits) - (nearest >> digits) + 1 <= 26;
-}
-
 /* Column c of packed pairs. `exact`: side a is not shifted, and products are exact. */
 TD_INLINE void add_packed_column(struct sums *s, int c, int64_t rows, float space[2][TILE * TD_LANES],
                                  bool exact, bool first)
@@ -383,7 +337,7 @@ TD_INLINE uint16_t add_packed(struct sums *s, enum td_dtype dtype, struct td_pac
     for (int64_t row = 0; row < rows; row += TILE) {
         int64_t taken = rows - row < TILE ? rows - row : TILE;
         uint16_t near = stage_packed(s, dtype, packed->pairs + row * TD_LANES, taken, space);
-        bool exact = s->shift_a == 0 && has_exact_products(dtype, near, (uint16_t)(2 * largest));
+        bool exact = s->shift_a == 0 && td_pack_is_exact(dtype, near, (uint16_t)(2 * largest));
         for (int c = 0; c < TD_ROW_DOUBLES; c++)
             if (exact)
                 add_packed_column(s, c, taken, space, true, row == 0);
@@ -391,7 +345,7 @@ TD_INLINE uint16_t add_packed(struct sums *s, enum td_dtype dtype, struct td_pac
                 add_packed_column(s, c, taken, space, false, row == 0);
         nearest = near < nearest ? near : nearest;
     }
-    s->ulps.seen += count_differing(packed->pairs, packed->count, nearest == 0);
+    s->ulps.seen += td_pack_differing(packed->pairs, packed->count, nearest == 0);
     return nearest;
 }
 
@@ -492,14 +446,14 @@ TD_INLINE void begin(struct sums *s, enum td_dtype ta, enum td_dtype tb)
 TD_INLINE bool packed_block(struct sums *s, enum td_dtype dtype, const uint8_t *a, const uint8_t *b,
                             struct td_pair_block *out)
 {
-    struct packing k; /* most of it is written before it is read, so it is not worth clearing */
+    struct td_packing k; /* most of it is written before it is read, so it is not worth clearing */
     k.seen_a = k.seen_b = TD_SEEN_NO_BITS;
     k.packed.count = 0;
     s->shift_a = td_vector_shift(dtype, a, TD_BLOCK_LENGTH, 2);
     s->v[A1] = s->v[A2] = (struct td_doubles){{{0}}};
     for (const uint8_t *p = a, *q = b; p < a + TD_BLOCK_LENGTH * 2;
          p += TILE * TD_LANES * 2, q += TILE * TD_LANES * 2) {
-        look_and_plan(&k, dtype, p, q);
+        td_pack_plan_tile(&k, dtype, p, q);
         if (s->shift_a == 0)
             pack_and_add(s, &k, dtype, p, q, false);
         else
