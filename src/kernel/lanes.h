@@ -165,6 +165,15 @@ TD_INLINE td_vu16 td_vu16_min(td_vu16 a, td_vu16 b)
 #endif
 }
 
+/* The least of all lanes. */
+TD_INLINE uint16_t td_vu16_least(td_vu16 x)
+{
+    uint16_t least = UINT16_MAX;
+    for (int i = 0; i < TD_PER_KEYS; i++)
+        least = x[i] < least ? x[i] : least;
+    return least;
+}
+
 TD_INLINE td_vi32 td_vi32_max(td_vi32 a, td_vi32 b)
 {
 #if defined(__AVX2__) && TD_VECTOR_BYTES == 32

@@ -186,13 +186,12 @@ TD_INLINE struct td_seen_keys td_bits_keys(const struct td_seen_bits *seen, stru
                                            const uint8_t *p, int64_t count)
 {
     int16_t most = 0;
-    uint16_t least = 0, nearest = UINT16_MAX;
+    uint16_t least = 0;
     for (int i = 0; i < TD_PER_KEYS; i++) {
         most = seen->most[i] > most ? seen->most[i] : most;
         least = seen->least[i] > least ? seen->least[i] : least;
-        nearest = seen->nearest[i] < nearest ? seen->nearest[i] : nearest;
     }
-    if (most == 0 || least <= 0x8000 || nearest == 0)
+    if (most == 0 || least <= 0x8000 || td_vu16_least(seen->nearest) == 0)
         return td_look_at_keys(keys, p, count);
     keys.most = (td_vi16){0} + most;
     keys.least = (td_vi16){0} - (int16_t)(least & INT16_MAX);

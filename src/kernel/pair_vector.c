@@ -296,10 +296,7 @@ TD_INLINE uint16_t stage_packed(struct sums *s, enum td_dtype dtype, const uint3
         td_unpack(dtype, pairs + at, space[0] + at, space[1] + at);
     }
     s->ulps.narrow.max = max;
-    uint16_t least = UINT16_MAX;
-    for (int i = 0; i < TD_PER_KEYS; i++)
-        least = nearest[i] < least ? nearest[i] : least;
-    return least;
+    return td_vu16_least(nearest);
 }
 
 /* Column c of packed pairs. `exact`: side a is not shifted, and products are exact. */

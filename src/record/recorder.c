@@ -14,13 +14,6 @@
 
 static const uint64_t DEFAULT_STAGING = UINT64_C(256) << 20;
 
-static void copy_text(char *out, size_t size, const char *text)
-{
-    size_t length = strnlen(text, size - 1);
-    memcpy(out, text, length);
-    out[length] = 0;
-}
-
 static void release(tdbg_run *run)
 {
     for (struct td_lane *lane = atomic_load(&run->lanes), *next; lane; lane = next) {
@@ -88,9 +81,9 @@ static tdbg_status begin(tdbg_run *run, const struct tdbg_run_options *options, 
     run->budget.limit = options->staging_bytes ? options->staging_bytes : DEFAULT_STAGING;
     TD_TRY(td_capture_parse(&capture, rules, NULL, error));
     atomic_init(&run->capture, capture);
-    copy_text(facts.program, sizeof facts.program,
-              options->program ? options->program : program_invocation_short_name);
-    copy_text(facts.capture, sizeof facts.capture, rules);
+    td_run_fact_set(facts.program, sizeof facts.program,
+                    options->program ? options->program : program_invocation_short_name);
+    td_run_fact_set(facts.capture, sizeof facts.capture, rules);
     if (gethostname(facts.host, sizeof facts.host - 1) != 0)
         facts.host[0] = 0;
     TD_TRY(td_writer_new(&run->writer, run, &facts, error));

@@ -61,10 +61,10 @@ static const char *text(const struct walk *w, int column)
     return t ? t : "";
 }
 
-static void copy_text(char *out, size_t size, const char *from)
+void td_run_fact_set(char *out, size_t size, const char *value)
 {
-    size_t length = strnlen(from, size - 1);
-    memcpy(out, from, length);
+    size_t length = strnlen(value, size - 1);
+    memcpy(out, value, length);
     out[length] = 0;
 }
 
@@ -78,11 +78,11 @@ tdbg_status td_run_facts(struct td_run_store *store, struct td_run_facts *out, s
     while (walk_on(&w)) {
         const char *name = text(&w, 0);
         if (strcmp(name, "program") == 0)
-            copy_text(f.program, sizeof f.program, text(&w, 1));
+            td_run_fact_set(f.program, sizeof f.program, text(&w, 1));
         else if (strcmp(name, "host") == 0)
-            copy_text(f.host, sizeof f.host, text(&w, 1));
+            td_run_fact_set(f.host, sizeof f.host, text(&w, 1));
         else if (strcmp(name, "capture") == 0)
-            copy_text(f.capture, sizeof f.capture, text(&w, 1));
+            td_run_fact_set(f.capture, sizeof f.capture, text(&w, 1));
         else if (strcmp(name, "started") == 0)
             f.started = number(&w, 1);
         else if (strcmp(name, "ended_ns") == 0)

@@ -30,6 +30,9 @@ struct td_run_facts {
     char program[256], host[256], capture[1024];
 };
 
+/* Sets one of the texts above; what is too long for it is cut. */
+void td_run_fact_set(char *out, size_t size, const char *value);
+
 struct td_run_step {
     int64_t ordinal, number, begin_ns, end_ns, cpu_ns, rss;
 };
