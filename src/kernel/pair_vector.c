@@ -12,7 +12,7 @@
  * less: hence packed blocks (pack.h), in which a loop over all pairs is left with one side only.
  *
  * The loops take all values to be finite. If one is not, the sums of |d| show it (an infinity or NaN never
- * leaves a sum again), or the keys of a packed block; then the block is done over by the specification.
+ * leaves a sum again), or the bits of a packed block; then the block is done over by the specification.
  */
 #include "kernel/look.h"
 #include "kernel/pack.h"

@@ -67,7 +67,7 @@ TD_INLINE void add_row(struct lanes *sums, const uint8_t *p)
     __builtin_prefetch(p + AHEAD);
     for (int i = 0; i < TD_ROW_DOUBLES; i++) {
         td_vd x = td_column_load(TD_F32, p, 0, i);
-        sums->s1[i] = td_vd_add_aside(x, sums->s1[i]); /* those that add have enough to look at */
+        sums->s1[i] = td_vd_add_aside(x, sums->s1[i]); /* those that add widen, too */
         sums->s2[i] = td_vd_exact_fma(x, x, sums->s2[i]);
     }
 }
