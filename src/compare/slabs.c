@@ -23,16 +23,17 @@ static double distance(const double *x, const double *y, double most)
     return isnan(sum) ? (double)INFINITY : sum;
 }
 
-/* The one at the same place is tried first: it mostly is, and then all others are told apart by a few values.
- */
-static int64_t find_nearest(const double *prints, const double *looked_for, int64_t n, int64_t k,
-                            const bool *taken)
+/* The one at the same place is tried first: it mostly is, and then all others are told apart by a few values,
+ * nearly all of them by their first. */
+static int64_t find_nearest(const double *prints, const double *firsts, const double *looked_for, int64_t n,
+                            int64_t k, const bool *taken)
 {
     int64_t nearest = k;
     double best =
         taken[k] ? (double)INFINITY : distance(prints + k * TD_SLAB_PROBES, looked_for, (double)INFINITY);
     for (int64_t j = 0; j < n; j++) {
-        if (taken[j] || j == k)
+        double first = looked_for[0] - firsts[j];
+        if (first * first > best || taken[j] || j == k)
             continue;
         double d = distance(prints + j * TD_SLAB_PROBES, looked_for, best);
         if (d < best || (d == best && j < nearest) || taken[nearest]) {
@@ -46,12 +47,15 @@ static int64_t find_nearest(const double *prints, const double *looked_for, int6
 bool td_slabs_match(const double *prints, const double *looked_for, int64_t n, int64_t *found)
 {
     bool *taken = calloc((size_t)n, sizeof *taken);
-    if (!taken)
-        return false;
-    for (int64_t k = 0; k < n; k++) {
-        found[k] = find_nearest(prints, looked_for + k * TD_SLAB_PROBES, n, k, taken);
+    double *firsts = calloc((size_t)n, sizeof *firsts); /* one behind the other */
+    bool ready = taken && firsts;
+    for (int64_t k = 0; ready && k < n; k++)
+        firsts[k] = prints[k * TD_SLAB_PROBES];
+    for (int64_t k = 0; ready && k < n; k++) {
+        found[k] = find_nearest(prints, firsts, looked_for + k * TD_SLAB_PROBES, n, k, taken);
         taken[found[k]] = true;
     }
+    free(firsts);
     free(taken);
-    return true;
+    return ready;
 }

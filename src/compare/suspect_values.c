@@ -185,32 +185,52 @@ static void suspect_rounded(struct td_evidence *e, struct td_diagnosis *d, int b
              100.0 * (double)coarse / (double)nonzero, name, td_dtype_name(e->c->item_b->parts[0]->dtype));
 }
 
+/* The sum of x y; in four parts, because each addition waits for the one before it. */
+static double dot(const double *x, const double *y, int64_t count)
+{
+    double sum[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (int k = 0; k < 4; k++)
+            sum[k] += x[i + k] * y[i + k];
+    for (; i < count; i++)
+        sum[0] += x[i] * y[i];
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
+/* to = d^T u, for d of rows x columns. */
+static void multiply_transposed(double *to, const double *d, const double *u, int64_t rows, int64_t columns)
+{
+    memset(to, 0, (size_t)columns * sizeof *to);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            to[j] += d[i * columns + j] * u[i];
+}
+
+static void normalise(double *x, int64_t count)
+{
+    double scale = 1 / (sqrt(dot(x, x, count)) + 1e-300);
+    for (int64_t i = 0; i < count; i++)
+        x[i] *= scale;
+}
+
 /* The share of the squared error that one pattern (a factor per row times a factor per column) explains:
  * the largest singular value, by power iteration. Rounding has no pattern. */
 static double rank_one_share(const struct td_evidence *e)
 {
     int64_t columns = e->shape.ndim ? e->shape.size[e->shape.ndim - 1] : 1, rows = e->count / columns;
     double *u = calloc((size_t)rows, sizeof *u), *v = calloc((size_t)columns, sizeof *v), share = 1;
+    for (int64_t i = 0; i < e->count; i++)
+        e->work[i] = e->b[i] - e->a[i];
     for (int64_t j = 0; v && j < columns; j++)
         v[j] = 1 + 0.1 * sin((double)j);
     for (int step = 0; u && v && step < 20; step++) {
-        double nu = 0, nv = 0;
-        for (int64_t i = 0; i < rows; i++) {
-            u[i] = 0;
-            for (int64_t j = 0; j < columns; j++)
-                u[i] += (e->b[i * columns + j] - e->a[i * columns + j]) * v[j];
-            nu += u[i] * u[i];
-        }
-        nu = sqrt(nu) + 1e-300;
-        memset(v, 0, (size_t)columns * sizeof *v);
         for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < columns; j++)
-                v[j] += (e->b[i * columns + j] - e->a[i * columns + j]) * u[i] / nu;
-        for (int64_t j = 0; j < columns; j++)
-            nv += v[j] * v[j];
-        share = nv / e->power_d;
-        for (int64_t j = 0; j < columns; j++)
-            v[j] /= sqrt(nv) + 1e-300;
+            u[i] = dot(e->work + i * columns, v, columns);
+        normalise(u, rows);
+        multiply_transposed(v, e->work, u, rows, columns);
+        share = dot(v, v, columns) / e->power_d;
+        normalise(v, columns);
     }
     free(u);
     free(v);
