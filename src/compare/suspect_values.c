@@ -5,6 +5,7 @@
  */
 #include "compare/evidence.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,13 +140,13 @@ static void suspect_clamp(struct td_evidence *e, struct td_diagnosis *d)
     double low = INFINITY, high = -INFINITY, rest = 0;
     int64_t at_low = 0, at_high = 0;
     for (int64_t i = 0; i < e->count; i++) {
-        low = fmin(low, e->b[i]);
-        high = fmax(high, e->b[i]);
+        low = e->b[i] < low ? e->b[i] : low;
+        high = e->b[i] > high ? e->b[i] : high;
     }
     for (int64_t i = 0; i < e->count; i++) {
-        double x = fmin(fmax(e->a[i], low), high);
-        at_low += e->a[i] < low;
-        at_high += e->a[i] > high;
+        double a = e->a[i], x = a < low ? low : a > high ? high : a;
+        at_low += a < low;
+        at_high += a > high;
         rest += (e->b[i] - x) * (e->b[i] - x);
     }
     if (at_low + at_high == 0)
@@ -166,14 +167,15 @@ static void suspect_rounded(struct td_evidence *e, struct td_diagnosis *d, int b
     double unit = ldexp(1, -bits - 1);
     if (unit <= td_unit_roundoff(e->c->item_b->parts[0]->dtype) * 1.01)
         return;
+    const uint64_t finer = (UINT64_C(1) << (DBL_MANT_DIG - 1 - bits)) - 1;
     int64_t coarse = 0, near = 0, nonzero = 0;
-    for (int64_t i = 0; i < e->count; i++) {
+    for (int64_t i = 0; i < e->count && (double)(nonzero - coarse) <= 0.01 * (double)e->count; i++) {
         if (e->b[i] == 0)
             continue;
-        int exponent;
-        double scaled = ldexp(frexp(e->b[i], &exponent), bits + 1);
+        uint64_t digits;
+        memcpy(&digits, &e->b[i], sizeof digits);
         nonzero++;
-        coarse += scaled == nearbyint(scaled);
+        coarse += (digits & finer) == 0;
         near += fabs(e->a[i] - e->b[i]) <= 1.01 * unit * fabs(e->b[i]) * 2;
     }
     /* A handful of finer values may come from elsewhere (a residual added later); most must be on the grid.
@@ -198,13 +200,15 @@ static double dot(const double *x, const double *y, int64_t count)
     return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
-/* to = d^T u, for d of rows x columns. */
-static void multiply_transposed(double *to, const double *d, const double *u, int64_t rows, int64_t columns)
+/* to += x times factor; in fours, of which compilers make vectors. */
+static void add_scaled(double *restrict to, const double *x, double factor, int64_t count)
 {
-    memset(to, 0, (size_t)columns * sizeof *to);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            to[j] += d[i * columns + j] * u[i];
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (int k = 0; k < 4; k++)
+            to[i + k] += x[i + k] * factor;
+    for (; i < count; i++)
+        to[i] += x[i] * factor;
 }
 
 static void normalise(double *x, int64_t count)
@@ -228,7 +232,9 @@ static double rank_one_share(const struct td_evidence *e)
         for (int64_t i = 0; i < rows; i++)
             u[i] = dot(e->work + i * columns, v, columns);
         normalise(u, rows);
-        multiply_transposed(v, e->work, u, rows, columns);
+        memset(v, 0, (size_t)columns * sizeof *v);
+        for (int64_t i = 0; i < rows; i++)
+            add_scaled(v, e->work + i * columns, u[i], columns);
         share = dot(v, v, columns) / e->power_d;
         normalise(v, columns);
     }

@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "format/json.h"
+#include "serve/form.h"
 #include "serve/request.h"
 #include "serve/uploads.h"
 
@@ -12,8 +13,8 @@
 
 enum { MAX_JSON = 16 << 20, MAX_JSON_VALUES = 1 << 20, MAX_JSON_ALL = 256 << 20 };
 
-/* Of a form: the text of all fields, and what is looked at in one go. */
-enum { MAX_TEXT = 1 << 20, FORM_BUFFER = 128 << 10 };
+/* Of a form: the text of all fields. */
+enum { MAX_TEXT = 1 << 20 };
 
 /* What is read of a refused body before the connection is cut. */
 static const uint64_t most_wasted = UINT64_C(64) << 20;
@@ -33,8 +34,7 @@ static void abandon_files(struct td_intake *in)
 void td_intake_release(struct td_intake *intake)
 {
     abandon_files(intake);
-    if (intake->form)
-        td_mhd.destroy_post_processor(intake->form);
+    td_form_close(&intake->form);
     td_arena_release(&intake->arena);
     json_decref(intake->json);
     td_buffer_release(&intake->text);
@@ -170,21 +170,18 @@ static void close_field(struct td_request *r)
         answer_upload_failure(r, &error);
 }
 
-/* A piece of a field, as the HTTP library finds it. */
-static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const char *name,
-                                const char *file_name, const char *type, const char *encoding,
-                                const char *bytes, uint64_t offset, size_t size)
+/* A field of the form begins, with which the last one ends. */
+static bool on_field(void *context, const char *name, const char *file_name)
+{
+    struct td_request *r = context;
+    close_field(r);
+    return !td_answered(r) && add_field(r, name, file_name);
+}
+
+static bool on_bytes(void *context, const char *bytes, size_t size)
 {
     struct td_request *r = context;
     struct td_intake *in = &r->intake;
-    (void)kind;
-    (void)type;
-    (void)encoding;
-    if (offset == 0) {
-        close_field(r);
-        if (td_answered(r) || !add_field(r, name ? name : "", file_name))
-            return MHD_NO;
-    }
     if (in->fields[in->field_count - 1].file_name) {
         take_file(r, bytes, size);
     } else {
@@ -192,7 +189,13 @@ static enum MHD_Result on_field(void *context, enum MHD_ValueKind kind, const ch
         if (in->text.size > MAX_TEXT || in->text.failed)
             td_answer_error(&r->exchange, 413, "the fields hold more than %d bytes of text", MAX_TEXT);
     }
-    return td_answered(r) ? MHD_NO : MHD_YES;
+    return !td_answered(r);
+}
+
+static struct td_form *open_form(struct td_request *r)
+{
+    const char *type = td_mhd.lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
+    return td_form_open(type, &(struct td_form_sink){.begin = on_field, .add = on_bytes, .context = r});
 }
 
 static void begin_files(struct td_request *r, uint64_t size)
@@ -207,7 +210,7 @@ static void begin_files(struct td_request *r, uint64_t size)
         td_answer_error(&r->exchange, 503, "out of memory");
     else if (form && !has_type(r, "multipart/form-data"))
         td_answer_error(&r->exchange, 415, "the body must be a form, with Content-Type: multipart/form-data");
-    else if (form && !(in->form = td_mhd.create_post_processor(r->connection, FORM_BUFFER, on_field, r)))
+    else if (form && !(in->form = open_form(r)))
         td_answer_error(&r->exchange, 400, "the form has no boundary");
     else if (!form && (!name || !*name))
         td_answer_error(&r->exchange, 400, "an upload needs a name (?name=FILE)");
@@ -221,8 +224,8 @@ static void begin_files(struct td_request *r, uint64_t size)
 static void end_form(struct td_request *r)
 {
     struct td_intake *in = &r->intake;
-    bool whole = td_mhd.destroy_post_processor(in->form) == MHD_YES; /* hands over what it still has */
-    in->form = NULL;
+    bool whole = td_form_ended(in->form);
+    td_form_close(&in->form);
     if (!td_answered(r))
         close_field(r);
     if (!td_answered(r) && !whole)
@@ -292,7 +295,7 @@ bool td_intake_take(struct td_request *r, const char *bytes, size_t size)
         take_file(r, bytes, size);
         break;
     case TD_BODY_FORM:
-        if (td_mhd.post_process(in->form, bytes, size) != MHD_YES && !td_answered(r))
+        if (!td_form_take(in->form, bytes, size) && !td_answered(r))
             td_answer_error(&r->exchange, 400, "the form is broken");
         break;
     }

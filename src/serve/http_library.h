@@ -9,15 +9,12 @@
 /* clang-format off */
 #define TD_HTTP_CALLS(CALL) \
     CALL(MHD_, add_response_header) \
-    CALL(MHD_, create_post_processor) \
     CALL(MHD_, create_response_from_buffer) \
     CALL(MHD_, create_response_from_callback) \
     CALL(MHD_, create_response_from_fd64) \
-    CALL(MHD_, destroy_post_processor) \
     CALL(MHD_, destroy_response) \
     CALL(MHD_, get_connection_info) \
     CALL(MHD_, lookup_connection_value) \
-    CALL(MHD_, post_process) \
     CALL(MHD_, queue_response) \
     CALL(MHD_, quiesce_daemon) \
     CALL(MHD_, resume_connection) \

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct MHD_PostProcessor;
 struct td_field;
+struct td_form;
 struct td_request;
 struct td_upload;
 
@@ -28,7 +28,7 @@ struct td_intake {
     size_t held;           /* bytes of it that count for all requests */
     json_t *json;
 
-    struct MHD_PostProcessor *form;
+    struct td_form *form;
     struct td_arena arena;    /* names and texts of fields */
     struct td_field *fields;  /* TD_MAX_FIELDS of them, in the arena */
     struct td_upload **files; /* the same: of field i, until it is finished */

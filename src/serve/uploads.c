@@ -1,12 +1,14 @@
 /* uploads.c: see uploads.h. A name from the network is one component of a path, made harmless before it is
  * used; everything is done relative to the folder's descriptor, so that a folder that is moved away does not
- * mislead us. A large upload is read while it comes, for its hash and to unpack it. */
+ * mislead us. A large upload is written by a thread of its own, and read while it comes, for its hash and to
+ * unpack it. */
 #include "serve/uploads.h"
 
 #include "base/job.h"
 #include "base/utf8.h"
 #include "serve/guard.h"
 #include "serve/unpacking.h"
+#include "serve/writing.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -23,9 +25,6 @@
 #include <unistd.h>
 
 enum { MAX_NAME = 200 };
-
-/* What is written at a time: pieces of the network's size, at odd places, take half as long again. */
-enum { PIECE = 1 << 18 };
 
 /* What gathers before the disk is told to begin. */
 enum { WRITE_STEP = 8 << 20 };
@@ -52,11 +51,12 @@ struct td_upload {
     char id[TD_UPLOAD_ID_LENGTH + 1];
     char name[MAX_NAME + 1], part[MAX_NAME + sizeof ".part"];
     int folder, file; /* -1: not there */
-    uint64_t bytes;   /* that came: those in the file, then those in the piece */
-    uint64_t written; /* those in the file */
+    uint64_t bytes;   /* that came: those in the file, those on their way, then those in the piece */
+    uint64_t written; /* those in the file; this and `begun` are of the thread that writes */
     uint64_t begun;   /* what the disk was told to write */
-    uint8_t *piece;   /* PIECE bytes of room; NULL: nothing has gathered */
+    uint8_t *piece;   /* TD_WRITING_PIECE bytes of room; NULL: nothing has gathered */
     size_t gathered;
+    struct td_writing *writing; /* NULL: the connection writes */
     bool hashed;
     bool read;                      /* counts among those that are read while they come */
     struct td_hashing *hashing;     /* NULL: it is not */
@@ -268,6 +268,22 @@ static bool charge(struct td_uploads *u, uint64_t bytes)
 
 /* --- Reading what arrives ------------------------------------------------------------------------------- */
 
+/* The file has grown; who reads it, and the disk, are told. */
+static void note_written(void *context, uint64_t size)
+{
+    struct td_upload *upload = context;
+    upload->written = size;
+    if (upload->hashing)
+        td_hashing_more(upload->hashing, size);
+    if (upload->unpacking)
+        td_unpacking_more(upload->unpacking, size);
+    if (size - upload->begun >= WRITE_STEP) {
+        (void)!sync_file_range(upload->file, (off_t)upload->begun, (off_t)(size - upload->begun),
+                               SYNC_FILE_RANGE_WRITE); /* only a hint; settle() waits */
+        upload->begun = size;
+    }
+}
+
 static void begin_reading(struct td_upload *upload)
 {
     struct td_uploads *u = upload->uploads;
@@ -280,14 +296,7 @@ static void begin_reading(struct td_upload *upload)
     upload->hashing = upload->hashed ? td_hashing_start(upload->file, upload->written) : NULL;
     upload->unpacking =
         td_unpacking_start(upload->folder, upload->file, u->most_each, u->most_all / UNPACKED_SHARE);
-}
-
-static void go_on_reading(struct td_upload *upload)
-{
-    if (upload->hashing)
-        td_hashing_more(upload->hashing, upload->written);
-    if (upload->unpacking)
-        td_unpacking_more(upload->unpacking, upload->written);
+    upload->writing = td_writing_start(upload->file, upload->written, note_written, upload);
 }
 
 static void end_reading(struct td_upload *upload)
@@ -398,29 +407,20 @@ tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, 
     return TDBG_OK;
 }
 
-/* What has gathered goes into the file; who reads it, and the disk, are told. */
-static tdbg_status write_piece(struct td_upload *upload, struct tdbg_error *error)
+/* A full piece goes on its way. */
+static tdbg_status pass_on(struct td_upload *upload, struct tdbg_error *error)
 {
     uint64_t before = upload->written;
-    for (size_t at = 0; at < upload->gathered;) {
-        ssize_t written = write(upload->file, upload->piece + at, upload->gathered - at);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return fail_space(error, "cannot write the upload");
-        at += (size_t)written;
-    }
-    upload->written += upload->gathered;
+    errno = upload->writing ? td_writing_take(upload->writing, &upload->piece)
+                            : td_write_all(upload->file, upload->piece, upload->gathered);
+    if (errno)
+        return fail_space(error, "cannot write the upload");
     upload->gathered = 0;
+    if (upload->writing)
+        return TDBG_OK;
+    note_written(upload, before + TD_WRITING_PIECE);
     if (before < WORTH_READING && upload->written >= WORTH_READING)
         begin_reading(upload);
-    else
-        go_on_reading(upload);
-    if (upload->written - upload->begun >= WRITE_STEP) {
-        (void)!sync_file_range(upload->file, (off_t)upload->begun, (off_t)(upload->written - upload->begun),
-                               SYNC_FILE_RANGE_WRITE); /* only a hint; settle() waits */
-        upload->begun = upload->written;
-    }
     return TDBG_OK;
 }
 
@@ -437,23 +437,29 @@ tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t 
                        "longer needed",
                        u->most_all);
     upload->bytes += size; /* charged, whatever becomes of it */
-    if (!upload->piece && !(upload->piece = malloc(PIECE)))
+    if (!upload->piece && !(upload->piece = malloc(TD_WRITING_PIECE)))
         return td_fail_nomem(error);
     for (const char *at = bytes; size > 0;) {
-        size_t room = PIECE - upload->gathered, part = size < room ? size : room;
+        size_t room = TD_WRITING_PIECE - upload->gathered, part = size < room ? size : room;
         memcpy(upload->piece + upload->gathered, at, part);
         upload->gathered += part;
         at += part;
         size -= part;
-        if (upload->gathered == PIECE)
-            TD_TRY(write_piece(upload, error));
+        if (upload->gathered == TD_WRITING_PIECE)
+            TD_TRY(pass_on(upload, error));
     }
     return TDBG_OK;
 }
 
 tdbg_status td_upload_flush(struct td_upload *upload, struct tdbg_error *error)
 {
-    TD_TRY(write_piece(upload, error));
+    errno = upload->writing ? td_writing_end(&upload->writing) : 0;
+    if (!errno)
+        errno = td_write_all(upload->file, upload->piece, upload->gathered);
+    if (errno)
+        return fail_space(error, "cannot write the upload");
+    note_written(upload, upload->written + upload->gathered);
+    upload->gathered = 0;
     free(upload->piece);
     upload->piece = NULL;
     return TDBG_OK;
@@ -522,6 +528,8 @@ void td_upload_abandon(struct td_upload **slot)
     struct td_upload *upload = *slot;
     if (!upload)
         return;
+    if (upload->writing)
+        (void)td_writing_end(&upload->writing);
     td_hashing_abandon(&upload->hashing);
     end_unpacking(upload, false);
     end_reading(upload);

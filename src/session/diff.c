@@ -344,6 +344,41 @@ static void adopt_scratch(struct diff_run *run)
     free(run->scratch);
 }
 
+struct opening {
+    const char *paths[2];
+    struct td_choice *choices[2];
+    struct td_job *job;
+    atomic_bool stopped; /* by a side that failed */
+    tdbg_status status[2];
+    struct tdbg_error errors[2];
+};
+
+/* When one side fails, the other need not go on. */
+static void open_one(void *context, uint64_t i)
+{
+    struct opening *o = context;
+    o->status[i] = td_choice_open(o->choices[i], o->paths[i], o->job, &o->errors[i]);
+    if (o->status[i] != TDBG_OK && o->job && !atomic_exchange(&o->job->cancelled, true))
+        atomic_store(&o->stopped, true);
+}
+
+/* Side by side: it takes long where many files are listed or an archive is unpacked. */
+static tdbg_status open_sides(struct diff_run *run, const char *path_a, const char *path_b,
+                              struct tdbg_error *error)
+{
+    struct td_diff *diff = run->diff;
+    struct opening o = {{path_a, path_b}, {&diff->choice_a, &diff->choice_b}, .job = run->job};
+    td_pool_run(run->pool, 2, open_one, &o);
+    diff->a = diff->choice_a.input;
+    diff->b = diff->choice_b.input;
+    if (atomic_load(&o.stopped))
+        atomic_store(&run->job->cancelled, false);
+    bool b_failed = o.status[0] == TDBG_OK || (o.status[0] == TDBG_CANCELLED && o.status[1] != TDBG_OK);
+    if (o.status[b_failed] != TDBG_OK && error)
+        *error = o.errors[b_failed];
+    return o.status[b_failed];
+}
+
 tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *path_b,
                          const struct td_diff_options *options, struct td_pool *pool, struct td_job *job,
                          struct tdbg_error *error)
@@ -357,11 +392,7 @@ tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *p
     struct diff_run run = {.diff = diff, .options = options, .pool = pool, .job = job};
     run.judge = (struct td_judge){
         .policy = options->policy, .references = &run.references, .top = options->top, .job = job};
-    tdbg_status status = td_choice_open(&diff->choice_a, path_a, job, error);
-    if (status == TDBG_OK)
-        status = td_choice_open(&diff->choice_b, path_b, job, error);
-    diff->a = diff->choice_a.input;
-    diff->b = diff->choice_b.input;
+    tdbg_status status = open_sides(&run, path_a, path_b, error);
     if (status == TDBG_OK)
         status = compare(&run, error);
     adopt_scratch(&run);
