@@ -33,9 +33,10 @@ TD_CHECK tdbg_status td_decoder_open(struct td_decoder **out, enum td_packing pa
 void td_decoder_close(struct td_decoder **decoder);
 
 /* Compressed bytes that still come, at a place where all of them will fit. `wait` comes back with how many
- * there are: more than `known`, unless these are all. */
+ * there are: more than `known`, unless these are all. `complete` does not wait. */
 struct td_arrival {
     size_t (*wait)(struct td_arrival *arrival, size_t known);
+    bool (*complete)(struct td_arrival *arrival, size_t *size);
 };
 
 /* One file each: gzip.c, xz.c, libarchive.c. `arrival` NULL: all bytes are there. */

@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far ahead a scout is sent, and how far it may go from there: both have as much to do. */
-enum { REACH = 4 << 20 };
+/* How far ahead a scout is sent, and how far it may go from there: both have as much to do. Near the end it
+ * is less; too little is not worth it. The last of the stream is left to the reader, who alone may end it. */
+enum { REACH = 4 << 20, LEAST_REACH = 1 << 20, LAST = 1 << 10 };
 
 /* After so many that were no use in a row, no more are sent: in this stream it does not work. */
 enum { MOST_MISSES = 3 };
@@ -31,6 +32,7 @@ struct gzip {
     struct inflate_state *state;
 
     struct td_scout *scouts[2]; /* NULL: not needed yet */
+    bool alone_while_arriving;  /* where what arrives keeps the other CPU busy */
     unsigned next, misses;
     size_t gate;         /* the byte after which a scout began, or was sent; 0: none is away */
     bool met;            /* `start` is known */
@@ -81,16 +83,29 @@ static void note_window(struct gzip *gzip, const uint8_t *end)
     gzip->fresh = end;
 }
 
+/* Whether there is somebody to do it. */
+static bool may_send(struct gzip *gzip)
+{
+    if (gzip->gate || gzip->misses == MOST_MISSES)
+        return false;
+    return !gzip->arrival || gzip->arrival->complete(gzip->arrival, &gzip->size) ||
+           !gzip->alone_while_arriving;
+}
+
 static void send_scout(struct gzip *gzip)
 {
+    if (!may_send(gzip))
+        return;
     struct td_scout **scout = &gzip->scouts[gzip->next];
-    size_t from = (size_t)gzip->base.consumed;
-    if (gzip->gate || gzip->misses == MOST_MISSES || gzip->size - from < 2 * REACH)
+    size_t from = (size_t)gzip->base.consumed, end = gzip->size < LAST ? 0 : gzip->size - LAST;
+    size_t left = end < from ? 0 : end - from;
+    size_t reach = left / 2 < REACH ? left / 2 : REACH;
+    if (reach < LEAST_REACH)
         return;
     if (!*scout)
         *scout = td_scout_open();
-    if (*scout && td_scout_send(*scout, gzip->data, from + 2 * REACH, from + REACH))
-        gzip->gate = from + REACH;
+    if (*scout && td_scout_send(*scout, gzip->data, from + 2 * reach, from + reach))
+        gzip->gate = from + reach;
     else
         gzip->misses = MOST_MISSES;
     gzip->met = false;
@@ -231,13 +246,15 @@ struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size, struct td_a
         return NULL;
     }
     int threads;
-    bool alone = td_pool_wanted(&threads, NULL) != TDBG_OK || threads == 1;
+    if (td_pool_wanted(&threads, NULL) != TDBG_OK)
+        threads = 1;
     *gzip = (struct gzip){.base = {.read = gzip_read, .free = gzip_free},
                           .data = data,
                           .size = size,
                           .arrival = arrival,
                           .state = state,
-                          .misses = alone ? MOST_MISSES : 0};
+                          .alone_while_arriving = threads == 2,
+                          .misses = threads == 1 ? MOST_MISSES : 0};
     isal_inflate_init(state);
     start_member(gzip);
     state->next_in = (uint8_t *)(uintptr_t)data;

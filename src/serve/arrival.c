@@ -43,6 +43,15 @@ uint64_t td_file_arrival_wait(struct td_file_arrival *arrival, uint64_t known)
     return size;
 }
 
+bool td_file_arrival_complete(struct td_file_arrival *arrival, uint64_t *size)
+{
+    pthread_mutex_lock(&arrival->lock);
+    bool complete = arrival->ended;
+    *size = arrival->size;
+    pthread_mutex_unlock(&arrival->lock);
+    return complete;
+}
+
 bool td_file_arrival_stopped(struct td_file_arrival *arrival)
 {
     pthread_mutex_lock(&arrival->lock);

@@ -31,6 +31,10 @@ void td_file_arrival_end(struct td_file_arrival *arrival, bool stop);
 
 /* How many bytes there are: more than `known`, unless these are all or it was stopped. */
 uint64_t td_file_arrival_wait(struct td_file_arrival *arrival, uint64_t known);
+
+/* Whether these are all; `size`: how many there are by now. */
+bool td_file_arrival_complete(struct td_file_arrival *arrival, uint64_t *size);
+
 bool td_file_arrival_stopped(struct td_file_arrival *arrival);
 
 #endif

@@ -158,7 +158,7 @@ static void add(struct td_form *form, const char *bytes, size_t size)
 
 /* Whether a line ends somewhere among STRETCH bytes, or right behind them; one more byte is read. Compilers
  * make this a few vector instructions: memchr stops at every 256th byte of most uploads. */
-enum { STRETCH = 64 };
+enum { STRETCH = 512 };
 
 static bool has_line_end(const char *p)
 {

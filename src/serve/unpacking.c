@@ -7,6 +7,8 @@
 #include "io/map.h"
 #include "io/unpack.h"
 #include "serve/arrival.h"
+#include "serve/room.h"
+#include "serve/writing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +37,7 @@ struct td_unpacking {
     pthread_t thread;
     struct td_file_arrival file;
     uint64_t taken, size; /* packed and unpacked; the thread's until it is joined */
+    struct td_room room;  /* of what is unpacked; the same */
     bool good;            /* the same: all of it */
 };
 
@@ -44,6 +47,15 @@ static size_t wait_for_more(struct td_arrival *arrival, size_t known)
 {
     struct td_unpacking *u = (struct td_unpacking *)arrival;
     return (size_t)td_file_arrival_wait(&u->file, known);
+}
+
+static bool is_complete(struct td_arrival *arrival, size_t *size)
+{
+    struct td_unpacking *u = (struct td_unpacking *)arrival;
+    uint64_t there;
+    bool complete = td_file_arrival_complete(&u->file, &there);
+    *size = (size_t)there;
+    return complete;
 }
 
 static struct td_unpacking *of_sink(struct td_sink *sink)
@@ -60,16 +72,9 @@ static tdbg_status append(struct td_unpacking *u, const uint8_t *data, size_t si
         return td_fail(error, TDBG_CANCELLED, "stopped");
     if (u->size > u->most || u->size > TD_ARRIVAL_PIECE + MOST_RATIO * u->taken)
         return td_fail(error, TDBG_LIMIT, "unpacks to too much");
-    while (size > 0) {
-        ssize_t written = write(u->out, data, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return td_fail_errno(error, "cannot write what was unpacked");
-        data += written;
-        size -= (size_t)written;
-    }
-    return TDBG_OK;
+    td_room_take(&u->room, u->out, u->size);
+    errno = td_write_all(u->out, data, size);
+    return errno ? td_fail_errno(error, "cannot write what was unpacked") : TDBG_OK;
 }
 
 static tdbg_status take(struct td_sink *sink, const uint8_t *data, size_t size, uint64_t consumed,
@@ -87,6 +92,7 @@ static void *unpack(void *context)
     struct td_unpacking *u = context;
     bool unpacked = td_unpack_into(&u->sink, u->decoder, NULL) == TDBG_OK;
     u->good = unpacked && !u->decoder->cut && u->size > 0 && !td_map_shrunk(u->map.data);
+    td_room_end(&u->room, u->out, u->size);
     if (!u->good)
         (void)!ftruncate(u->out, 0); /* the room is for others, at once */
     return NULL;
@@ -124,7 +130,7 @@ struct td_unpacking *td_unpacking_start(int folder, int file, uint64_t most_pack
     if (!u)
         return NULL;
     uint64_t most_disk = share_of_disk(folder);
-    *u = (struct td_unpacking){.arrival.wait = wait_for_more,
+    *u = (struct td_unpacking){.arrival = {wait_for_more, is_complete},
                                .sink.take = take,
                                .folder = folder,
                                .most = most_unpacked < most_disk ? most_unpacked : most_disk};

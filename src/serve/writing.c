@@ -1,6 +1,8 @@
 /* writing.c: see writing.h. */
 #include "serve/writing.h"
 
+#include "serve/room.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,7 +14,8 @@ enum { MOST_WAITING = 4 };
 
 struct td_writing {
     int file;
-    uint64_t size; /* the thread's, with what hears of it */
+    uint64_t size; /* the thread's, with its room and what hears of it */
+    struct td_room room;
     void (*written)(void *context, uint64_t size);
     void *context;
     pthread_t thread;
@@ -51,8 +54,10 @@ static void *write_pieces(void *context)
         const uint8_t *piece = w->waiting[w->done % MOST_WAITING];
         int trouble = w->trouble;
         pthread_mutex_unlock(&w->lock);
-        if (!trouble)
+        if (!trouble) {
+            td_room_take(&w->room, w->file, w->size + TD_WRITING_PIECE);
             trouble = td_write_all(w->file, piece, TD_WRITING_PIECE);
+        }
         if (!trouble)
             w->written(w->context, w->size += TD_WRITING_PIECE);
         pthread_mutex_lock(&w->lock);
@@ -78,7 +83,8 @@ struct td_writing *td_writing_start(int file, uint64_t size, void (*written)(voi
     struct td_writing *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
-    *w = (struct td_writing){.file = file, .size = size, .written = written, .context = context};
+    *w = (struct td_writing){
+        .file = file, .size = size, .room = {size}, .written = written, .context = context};
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
     bool ready = true;
@@ -114,6 +120,7 @@ int td_writing_end(struct td_writing **writing)
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
     int trouble = w->trouble;
+    td_room_end(&w->room, w->file, w->size);
     discard(w);
     *writing = NULL;
     return trouble;
