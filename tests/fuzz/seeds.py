@@ -340,6 +340,24 @@ def match_seeds(folder):
         (folder / name).write_text("\n".join([chain, *a, "", *b]))
 
 
+@seeds("form")
+def form_seeds(folder):
+    """Types and bodies, as fuzz_form.c reads them."""
+    def part(head, content):
+        return b"--edge\r\nContent-Disposition: form-data; " + head + b"\r\n\r\n" + content + b"\r\n"
+
+    text, end = part(b'name="upload_mode"', b"dual_pth"), b"--edge--\r\n"
+    file = part(b'name="model1"; filename="a \\"b\\" %22c%22.pth"\r\nContent-Type: x/y', b"\r\n--edg\r\n-\r\r\n" * 9)
+    for name, kind, body in (
+        ("both", b"multipart/form-data; boundary=edge", text + file + end),
+        ("quoted", b'multipart/form-data; charset=utf-8; Boundary="edge"', b"before\r\n" + text + end + b"after"),
+        ("padded", b"multipart/form-data;boundary=edge", file.replace(b"--edge\r", b"--edge \t\r", 1) + end),
+        ("cut", b"multipart/form-data; boundary=edge", file + text[:-5]),
+        ("long", b"multipart/form-data; boundary=edge", part(b"name=x; filename=y", bytes(range(256)) * 8) + end),
+    ):
+        (folder / name).write_bytes(kind + b"\n" + body)
+
+
 def main(out):
     for target, writers in WRITERS.items():
         folder = out / target
