@@ -5,8 +5,12 @@
  * A file may hold several of these one after another; what they unpack to is joined. ISA-L parses the header
  * and checks the trailer (CRC and length). What follows the last one is ignored, as gzip does.
  *
- * Where there is much to do, and a second CPU, a scout unpacks ahead (scout.h). There are two of them: while
- * what one made is handed out, the other is on its way.
+ * Where there is much to do, and a second CPU, scouts unpack ahead (scout.h). There are two of them: while
+ * what one made is handed out, the other is on its way; and when one is done before the reader comes to it,
+ * the other is sent behind it.
+ *
+ *     the reader ──────►|· · · · · · ·|──────►|· · · · ·       · what a scout made
+ *                       | first scout |       | second scout
  */
 #include "base/pool.h"
 #include "io/blind.h"
@@ -24,6 +28,16 @@ enum { REACH = 4 << 20, LEAST_REACH = 1 << 20, LAST = 1 << 10 };
 /* After so many that were no use in a row, no more are sent: in this stream it does not work. */
 enum { MOST_MISSES = 3 };
 
+enum { SCOUTS = 2 };
+
+/* A scout that is away. */
+struct errand {
+    struct td_scout *scout;
+    size_t gate, end; /* the byte after which it began, or was sent; how far it goes */
+    bool met;         /* `start` is known */
+    uint64_t start;   /* the bit where it began */
+};
+
 struct gzip {
     struct td_decoder base;
     const uint8_t *data;
@@ -31,12 +45,11 @@ struct gzip {
     struct td_arrival *arrival; /* NULL: no more will come */
     struct inflate_state *state;
 
-    struct td_scout *scouts[2]; /* NULL: not needed yet */
-    bool alone_while_arriving;  /* where what arrives keeps the other CPU busy */
+    bool alone_while_arriving;       /* where what arrives keeps the other CPU busy */
+    struct td_scout *scouts[SCOUTS]; /* NULL: not needed yet; they go in turn */
     unsigned next, misses;
-    size_t gate;         /* the byte after which a scout began, or was sent; 0: none is away */
-    bool met;            /* `start` is known */
-    uint64_t start;      /* the bit where the scout began */
+    struct errand away[SCOUTS]; /* in the order of the stream */
+    unsigned away_count;
     const uint8_t *made; /* by the last one, and not handed out yet */
     size_t made_left;
     const uint8_t *fresh; /* what came out since the window was noted */
@@ -83,10 +96,12 @@ static void note_window(struct gzip *gzip, const uint8_t *end)
     gzip->fresh = end;
 }
 
-/* Whether there is somebody to do it. */
+/* One works at a time, and none while what it made is still needed. */
 static bool may_send(struct gzip *gzip)
 {
-    if (gzip->gate || gzip->misses == MOST_MISSES)
+    unsigned away = gzip->away_count;
+    if (gzip->misses >= MOST_MISSES || away == SCOUTS ||
+        (away > 0 && (gzip->made_left > 0 || !td_scout_is_back(gzip->away[away - 1].scout))))
         return false;
     return !gzip->arrival || gzip->arrival->complete(gzip->arrival, &gzip->size) ||
            !gzip->alone_while_arriving;
@@ -96,27 +111,35 @@ static void send_scout(struct gzip *gzip)
 {
     if (!may_send(gzip))
         return;
-    struct td_scout **scout = &gzip->scouts[gzip->next];
-    size_t from = (size_t)gzip->base.consumed, end = gzip->size < LAST ? 0 : gzip->size - LAST;
-    size_t left = end < from ? 0 : end - from;
+    size_t from = gzip->away_count ? gzip->away[gzip->away_count - 1].end : (size_t)gzip->base.consumed;
+    size_t end = gzip->size < LAST ? 0 : gzip->size - LAST, left = end < from ? 0 : end - from;
     size_t reach = left / 2 < REACH ? left / 2 : REACH;
     if (reach < LEAST_REACH)
         return;
+    struct td_scout **scout = &gzip->scouts[gzip->next];
+    struct errand errand = {.gate = from + reach, .end = from + 2 * reach};
     if (!*scout)
         *scout = td_scout_open();
-    if (*scout && td_scout_send(*scout, gzip->data, from + 2 * reach, from + reach))
-        gzip->gate = from + reach;
-    else
+    errand.scout = *scout;
+    if (*scout && td_scout_send(*scout, gzip->data, errand.end, errand.gate)) {
+        gzip->away[gzip->away_count++] = errand;
+        gzip->next = (gzip->next + 1) % SCOUTS;
+    } else {
         gzip->misses = MOST_MISSES;
-    gzip->met = false;
+    }
 }
 
-static void recall_scout(struct gzip *gzip)
+static void forget_first(struct gzip *gzip)
 {
-    if (!gzip->gate)
-        return;
-    td_scout_recall(gzip->scouts[gzip->next]);
-    gzip->gate = 0;
+    gzip->away_count--;
+    memmove(gzip->away, gzip->away + 1, gzip->away_count * sizeof *gzip->away);
+}
+
+/* The first one was no use. */
+static void recall_first(struct gzip *gzip)
+{
+    td_scout_recall(gzip->away[0].scout);
+    forget_first(gzip);
     gzip->misses++;
 }
 
@@ -136,7 +159,7 @@ static bool join_scout(struct gzip *gzip)
     uint32_t crc = before->crc, total = before->total_out;
     uint8_t *out = before->next_out;
     note_window(gzip, out);
-    if (!td_scout_return(gzip->scouts[gzip->next], gzip->window, &gzip->made, &gzip->made_left, &gzip->state))
+    if (!td_scout_return(gzip->away[0].scout, gzip->window, &gzip->made, &gzip->made_left, &gzip->state))
         return false;
     struct inflate_state *state = gzip->state;
     state->crc_flag = ISAL_GZIP;
@@ -145,9 +168,8 @@ static bool join_scout(struct gzip *gzip)
     state->total_out = total + (uint32_t)gzip->made_left;
     state->next_out = out;
     gzip->base.consumed = (uint64_t)(state->next_in - gzip->data);
-    gzip->next = !gzip->next;
+    forget_first(gzip);
     gzip->misses = 0;
-    gzip->gate = 0;
     return true;
 }
 
@@ -155,12 +177,12 @@ static bool join_scout(struct gzip *gzip)
  * those before the bit where it began. */
 static void reach_gate(struct gzip *gzip)
 {
-    struct td_scout *scout = gzip->scouts[gzip->next];
-    if (!gzip->met && td_scout_start(scout, &gzip->start)) {
-        gzip->met = true;
-        gzip->gate = (size_t)((gzip->start + 7) / 8);
-    } else if (!gzip->met || !is_block_at(gzip, gzip->start) || !join_scout(gzip)) {
-        recall_scout(gzip);
+    struct errand *first = &gzip->away[0];
+    if (!first->met && td_scout_start(first->scout, &first->start)) {
+        first->met = true;
+        first->gate = (size_t)((first->start + 7) / 8);
+    } else if (!first->met || !is_block_at(gzip, first->start) || !join_scout(gzip)) {
+        recall_first(gzip);
     }
 }
 
@@ -183,7 +205,7 @@ static tdbg_status inflate_some(struct gzip *gzip, const uint8_t *out_end, bool 
     struct inflate_state *state = gzip->state;
     struct td_decoder *decoder = &gzip->base;
     const uint8_t *before = state->next_in, *out_before = state->next_out;
-    state->avail_in = step_of((gzip->gate ? gzip->gate : gzip->size) - decoder->consumed);
+    state->avail_in = step_of((gzip->away_count ? gzip->away[0].gate : gzip->size) - decoder->consumed);
     state->avail_out = step_of((uint64_t)(out_end - out_before));
     int code = isal_inflate(state);
     decoder->consumed = (uint64_t)(state->next_in - gzip->data);
@@ -211,12 +233,13 @@ static tdbg_status gzip_read(struct td_decoder *decoder, uint8_t *out, size_t ro
         }
         TD_TRY(inflate_some(gzip, out_end, &moved, error));
         if (gzip->state->block_state == ISAL_BLOCK_FINISH) {
-            recall_scout(gzip);
+            while (gzip->away_count > 0)
+                recall_first(gzip);
             if (has_member(gzip))
                 start_member(gzip);
             else
                 decoder->ended = true;
-        } else if (!moved && gzip->gate) {
+        } else if (!moved && gzip->away_count) {
             reach_gate(gzip);
         } else if (!moved && !grow(gzip)) {
             decoder->ended = decoder->cut = true; /* wants more than there is */
@@ -230,8 +253,8 @@ static tdbg_status gzip_read(struct td_decoder *decoder, uint8_t *out, size_t ro
 static void gzip_free(struct td_decoder *decoder)
 {
     struct gzip *gzip = (struct gzip *)decoder;
-    td_scout_close(&gzip->scouts[0]);
-    td_scout_close(&gzip->scouts[1]);
+    for (int i = 0; i < SCOUTS; i++)
+        td_scout_close(&gzip->scouts[i]);
     free(gzip->state);
     free(gzip);
 }

@@ -23,6 +23,7 @@ struct td_scout {
     pthread_cond_t changed;
     enum progress progress; /* these two under the lock */
     uint64_t start;
+    atomic_bool back; /* all that is made is made */
 
     const uint8_t *data;
     size_t size, from;
@@ -84,20 +85,26 @@ static bool go_on(struct td_scout *s)
     return true;
 }
 
-static void *scout(void *context)
+static void go(struct td_scout *s)
 {
-    struct td_scout *s = context;
     size_t search = s->size - s->from < SEARCH ? s->size : s->from + SEARCH;
     uint64_t start, end;
     if (!td_blind_find(s->blind, s->data, s->size, s->from, search, &s->stop, &start)) {
         tell(s, LOST, 0);
-        return NULL;
+        return;
     }
     tell(s, BEGUN, start);
     if (td_blind_run(s->blind, s->data, s->size, start, &s->stop, &end)) {
         set_state(s, end);
         s->good = go_on(s);
     }
+}
+
+static void *scout(void *context)
+{
+    struct td_scout *s = context;
+    go(s);
+    atomic_store(&s->back, true);
     return NULL;
 }
 
@@ -140,6 +147,7 @@ bool td_scout_send(struct td_scout *s, const uint8_t *data, size_t size, size_t 
     s->good = false;
     s->progress = SEARCHING;
     atomic_store(&s->stop, false);
+    atomic_store(&s->back, false);
     s->away = pthread_create(&s->thread, NULL, scout, s) == 0;
     return s->away;
 }
@@ -154,6 +162,11 @@ bool td_scout_start(struct td_scout *s, uint64_t *bit)
         *bit = s->start;
     pthread_mutex_unlock(&s->lock);
     return begun;
+}
+
+bool td_scout_is_back(struct td_scout *s)
+{
+    return atomic_load(&s->back);
 }
 
 static void join(struct td_scout *s)

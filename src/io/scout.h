@@ -30,6 +30,9 @@ bool td_scout_send(struct td_scout *scout, const uint8_t *data, size_t size, siz
 /* The bit where it began; waits until it knows. False: nowhere. */
 bool td_scout_start(struct td_scout *scout, uint64_t *bit);
 
+/* Whether it has done what it can. */
+bool td_scout_is_back(struct td_scout *scout);
+
 /* Calls it back at once; what it made is lost. Fine when it is not away. */
 void td_scout_recall(struct td_scout *scout);
 
