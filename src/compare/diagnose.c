@@ -60,8 +60,7 @@ static tdbg_status load_sides(struct td_evidence *e, struct tdbg_error *error)
         size_t n = (size_t)e->count + 1;
         e->a = calloc(n, sizeof *e->a);
         e->b = calloc(n, sizeof *e->b);
-        e->work = calloc(n, sizeof *e->work);
-        status = e->a && e->b && e->work ? TDBG_OK : td_fail_nomem(error);
+        status = e->a && e->b ? TDBG_OK : td_fail_nomem(error);
     }
     if (status == TDBG_OK)
         status = td_operand_load(&a, 0, e->count, e->a, error);
@@ -107,8 +106,7 @@ void td_evidence_release(struct td_evidence *e)
 {
     free(e->a);
     free(e->b);
-    free(e->work);
-    e->a = e->b = e->work = NULL;
+    e->a = e->b = NULL;
 }
 
 bool td_evidence_load(struct td_evidence *e, const struct td_item *item)
@@ -249,18 +247,52 @@ static void add_unknown(const struct td_evidence *e, struct td_diagnosis *d)
         d->list[d->count++] = f;
 }
 
-tdbg_status td_diagnose(const struct td_case *c, struct td_diagnosis *out, struct tdbg_error *error)
+/* --- the hearing ---------------------------------------------------------------------------------------- */
+
+/* The families of hypotheses, and whether they have something to say where no value differs. */
+static const struct family {
+    void (*suspect)(struct td_evidence *e, struct td_diagnosis *d);
+    bool always;
+} families[] = {{td_suspect_places, true},
+                {td_suspect_values, false},
+                {td_suspect_order, false},
+                {td_suspect_run, false}};
+
+enum { FAMILIES = sizeof families / sizeof *families };
+
+struct hearing {
+    const struct td_evidence *evidence;
+    struct td_diagnosis found[FAMILIES];
+    bool heard[FAMILIES];
+};
+
+/* Each has its own scratch and its own ledger, so that they may be heard side by side. */
+static void hear(void *context, uint64_t i)
+{
+    struct hearing *h = context;
+    struct td_evidence e = *h->evidence;
+    e.work = calloc((size_t)e.count + 1, sizeof *e.work);
+    h->heard[i] = e.work != NULL;
+    if (e.work && (families[i].always || e.power_d > 0))
+        families[i].suspect(&e, &h->found[i]);
+    free(e.work);
+}
+
+tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td_diagnosis *out,
+                        struct tdbg_error *error)
 {
     struct td_evidence e;
     *out = (struct td_diagnosis){0};
     TD_TRY(td_evidence_init(&e, c, error));
-    td_suspect_places(&e, out);
-    if (e.power_d > 0) {
-        td_suspect_values(&e, out);
-        td_suspect_order(&e, out);
-        td_suspect_run(&e, out);
+    struct hearing hearing = {.evidence = &e};
+    bool heard = true;
+    td_pool_run(pool, FAMILIES, hear, &hearing);
+    for (int f = 0; f < FAMILIES; f++) {
+        heard = heard && hearing.heard[f];
+        for (int i = 0; i < hearing.found[f].count; i++)
+            insert(out, &hearing.found[f].list[i]);
     }
     add_unknown(&e, out);
     td_evidence_release(&e);
-    return TDBG_OK;
+    return heard ? TDBG_OK : td_fail_nomem(error);
 }

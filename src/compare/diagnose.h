@@ -9,6 +9,7 @@
 #ifndef TD_COMPARE_DIAGNOSE_H
 #define TD_COMPARE_DIAGNOSE_H
 
+#include "base/pool.h"
 #include "compare/layout.h"
 #include "compare/verdict.h"
 
@@ -65,6 +66,8 @@ struct td_case {
     int64_t tokens; /* length of the sequence axis, 0 when unknown */
 };
 
-TD_CHECK tdbg_status td_diagnose(const struct td_case *c, struct td_diagnosis *out, struct tdbg_error *error);
+/* The families of hypotheses are heard side by side on the pool. */
+TD_CHECK tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td_diagnosis *out,
+                                 struct tdbg_error *error);
 
 #endif

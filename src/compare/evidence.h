@@ -11,7 +11,7 @@ struct td_evidence {
     struct td_shape shape;
     int64_t count;
     double *a, *b; /* non-finite pairs are zero on both sides; `usable` counts the others */
-    double *work;  /* count elements of scratch */
+    double *work;  /* count elements of scratch, for each family its own */
     int64_t usable;
     double power_a, power_b, power_d; /* sums of squares */
     double to_explain; /* power_d, or power_b where that is less: "B has nothing to do with A" explains the

@@ -258,9 +258,8 @@ struct patients {
     struct tdbg_error error[MAX_DIAGNOSES];
 };
 
-static void diagnose_one(void *context, uint64_t i)
+static void diagnose(struct patients *patients, uint64_t i, struct td_pool *pool)
 {
-    struct patients *patients = context;
     const struct diff_run *run = patients->run;
     const struct td_diff *diff = run->diff;
     struct td_pair *p = patients->list[i];
@@ -273,11 +272,17 @@ static void diagnose_one(void *context, uint64_t i)
                         .a = &diff->side_a,
                         .heads = &run->heads,
                         .tokens = run->tokens};
-    patients->status[i] = td_job_cancelled(run->job) ? td_fail(&patients->error[i], TDBG_CANCELLED, "stopped")
-                                                     : td_diagnose(&c, p->diagnosis, &patients->error[i]);
+    patients->status[i] = td_job_cancelled(run->job)
+                              ? td_fail(&patients->error[i], TDBG_CANCELLED, "stopped")
+                              : td_diagnose(&c, pool, p->diagnosis, &patients->error[i]);
 }
 
-/* Side by side: each is a long piece of work for one thread. */
+static void diagnose_one(void *context, uint64_t i)
+{
+    diagnose(context, i, NULL);
+}
+
+/* Side by side: each is a long piece of work for one thread. One alone is shared out. */
 static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
 {
     struct td_diff *diff = run->diff;
@@ -291,7 +296,10 @@ static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
             return td_fail_nomem(error);
         patients.list[patients.count++] = p;
     }
-    td_pool_run(run->pool, (uint64_t)patients.count, diagnose_one, &patients);
+    if (patients.count == 1)
+        diagnose(&patients, 0, run->pool);
+    else
+        td_pool_run(run->pool, (uint64_t)patients.count, diagnose_one, &patients);
     for (int i = 0; i < patients.count; i++) {
         if (patients.status[i] != TDBG_OK)
             return td_fail(error, patients.status[i], "%s", patients.error[i].message);
