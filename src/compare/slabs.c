@@ -23,67 +23,81 @@ static double distance(const double *x, const double *y, double most)
     return isnan(sum) ? (double)INFINITY : sum;
 }
 
-/* The first values of all prints, each with its like: most slabs are told apart by them. */
-struct heads {
-    double *first, *second;
+/* A slab by the first value of its print. In their order, the nearest is not far. */
+struct entry {
+    double first;
+    int64_t slab;
 };
 
-enum { BATCH = 16 };
-
-/* Whether any of BATCH prints may be as near as `most`. The first loop is one that compilers make vectors of.
- */
-static bool may_be_near(const struct heads *heads, int64_t at, const double *looked_for, double most)
+/* What is not a number comes last. */
+static int compare_entries(const void *x, const void *y)
 {
-    const double *first = heads->first + at, *second = heads->second + at;
-    const double x = looked_for[0], y = looked_for[1];
-    double distances[BATCH];
-    bool near = false;
-    for (int i = 0; i < BATCH; i++)
-        distances[i] = (x - first[i]) * (x - first[i]) + (y - second[i]) * (y - second[i]);
-    for (int i = 0; i < BATCH; i++)
-        near |= !(distances[i] > most); /* what is not a number may */
-    return near;
+    const struct entry *a = x, *b = y;
+    if (isnan(a->first) || isnan(b->first))
+        return isnan(a->first) - isnan(b->first);
+    return (a->first > b->first) - (a->first < b->first);
 }
 
-/* The one at the same place is tried first: it mostly is, and then all others are told apart by a few values.
- */
-static int64_t find_nearest(const double *prints, const struct heads *heads, const double *looked_for,
+struct search {
+    const double *prints, *looked_for;
+    const bool *taken;
+    int64_t nearest;
+    double best;
+};
+
+static void try(struct search *s, int64_t j)
+{
+    if (s->taken[j])
+        return;
+    double d = distance(s->prints + j * TD_SLAB_PROBES, s->looked_for, s->best);
+    if (d < s->best || (d == s->best && j < s->nearest) || s->taken[s->nearest]) {
+        s->best = d;
+        s->nearest = j;
+    }
+}
+
+static bool may_be_nearer(const struct search *s, const struct entry *entry)
+{
+    double d = s->looked_for[0] - entry->first;
+    return !(d * d > s->best); /* what is not a number may */
+}
+
+/* The one at the same place is tried first: it mostly is, and then few others come into question. */
+static int64_t find_nearest(const double *prints, const struct entry *sorted, const double *looked_for,
                             int64_t n, int64_t k, const bool *taken)
 {
-    int64_t nearest = k;
-    double best =
-        taken[k] ? (double)INFINITY : distance(prints + k * TD_SLAB_PROBES, looked_for, (double)INFINITY);
-    for (int64_t j = 0; j < n; j++) {
-        if (j % BATCH == 0 && n - j >= BATCH && !may_be_near(heads, j, looked_for, best)) {
-            j += BATCH - 1;
-            continue;
-        }
-        if (taken[j] || j == k)
-            continue;
-        double d = distance(prints + j * TD_SLAB_PROBES, looked_for, best);
-        if (d < best || (d == best && j < nearest) || taken[nearest]) {
-            best = d;
-            nearest = j;
-        }
+    struct search s = {prints, looked_for, taken, k, (double)INFINITY};
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (sorted[middle].first < looked_for[0])
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return nearest;
+    try(&s, k);
+    for (int64_t i = low; i < n && may_be_nearer(&s, &sorted[i]); i++)
+        try(&s, sorted[i].slab);
+    for (int64_t i = low; i > 0 && may_be_nearer(&s, &sorted[i - 1]); i--)
+        try(&s, sorted[i - 1].slab);
+    return s.nearest;
 }
 
 bool td_slabs_match(const double *prints, const double *looked_for, int64_t n, int64_t *found)
 {
     bool *taken = calloc((size_t)n, sizeof *taken);
-    double *space = calloc((size_t)n, 2 * sizeof *space);
-    struct heads heads = {space, space + n};
-    bool ready = taken && space;
-    for (int64_t k = 0; ready && k < n; k++) {
-        heads.first[k] = prints[k * TD_SLAB_PROBES];
-        heads.second[k] = prints[k * TD_SLAB_PROBES + 1];
+    struct entry *sorted = calloc((size_t)n, sizeof *sorted);
+    bool ready = taken && sorted;
+    if (ready) {
+        for (int64_t k = 0; k < n; k++)
+            sorted[k] = (struct entry){prints[k * TD_SLAB_PROBES], k};
+        qsort(sorted, (size_t)n, sizeof *sorted, compare_entries);
     }
     for (int64_t k = 0; ready && k < n; k++) {
-        found[k] = find_nearest(prints, &heads, looked_for + k * TD_SLAB_PROBES, n, k, taken);
+        found[k] = find_nearest(prints, sorted, looked_for + k * TD_SLAB_PROBES, n, k, taken);
         taken[found[k]] = true;
     }
-    free(space);
+    free(sorted);
     free(taken);
     return ready;
 }

@@ -222,20 +222,26 @@ struct search {
     double a, b;
 };
 
-/* The first pair of the block whose difference is the largest. */
+/* The first pair of the block whose difference is the largest; part by part, as it may be anywhere. */
 static void visit_largest(void *context, int64_t chunk, int64_t start, const void *a, const void *b,
                           int64_t count)
 {
     (void)chunk;
     struct search *s = context;
-    double x[TD_BLOCK_LENGTH], y[TD_BLOCK_LENGTH], d[TD_BLOCK_LENGTH];
-    td_duet_differences(s->duet, a, b, count, x, y, d);
-    for (int64_t i = 0; i < count && s->argmax < 0; i++)
-        if (d[i] == s->largest) {
-            s->argmax = start + i;
-            s->a = x[i];
-            s->b = y[i];
-        }
+    const uint8_t *p = a, *q = b;
+    int64_t size_a = (int64_t)td_dtype_size(s->duet->a.dtype),
+            size_b = (int64_t)td_dtype_size(s->duet->b.dtype);
+    double x[STEP], y[STEP], d[STEP];
+    for (int64_t at = 0; at < count && s->argmax < 0; at += STEP) {
+        int64_t taken = count - at < STEP ? count - at : STEP;
+        td_duet_differences(s->duet, p + at * size_a, q + at * size_b, taken, x, y, d);
+        for (int64_t i = 0; i < taken && s->argmax < 0; i++)
+            if (d[i] == s->largest) {
+                s->argmax = start + at + i;
+                s->a = x[i];
+                s->b = y[i];
+            }
+    }
 }
 
 static tdbg_status find_largest(const struct td_duet *duet, const struct slot *total, struct search *out,
