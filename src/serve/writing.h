@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is written at a time: pieces of the network's size, at odd places, take half as long again. */
-enum { TD_WRITING_PIECE = 1 << 18 };
+/* What is written at a time. Pieces of the network's size, at odd places, take half as long again, and pieces
+ * of 2 MiB three times as long: the system then looks for memory in one piece. */
+enum { TD_WRITING_PIECE = 1 << 19 };
 
 struct td_writing;
 
