@@ -23,7 +23,7 @@
 
 /* How far ahead a scout is sent, and how far it may go from there: both have as much to do. Near the end it
  * is less; too little is not worth it. The last of the stream is left to the reader, who alone may end it. */
-enum { REACH = 4 << 20, LEAST_REACH = 1 << 20, LAST = 1 << 10 };
+enum { REACH = 6 << 20, LEAST_REACH = 1 << 20, LAST = 1 << 10 };
 
 /* After so many that were no use in a row, no more are sent: in this stream it does not work. */
 enum { MOST_MISSES = 3 };

@@ -11,7 +11,7 @@
 enum { SEARCH = 1 << 20 };
 
 /* What it may make after it knows its window, and the input between two looks at whether to stop. */
-enum { MOST_MADE = 8 << 20, STEP = 1 << 18 };
+enum { MOST_MADE = 10 << 20, STEP = 1 << 18 };
 
 enum progress { SEARCHING, BEGUN, LOST };
 
