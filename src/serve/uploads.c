@@ -407,20 +407,25 @@ tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, 
     return TDBG_OK;
 }
 
-/* A full piece goes on its way. */
-static tdbg_status pass_on(struct td_upload *upload, struct tdbg_error *error)
+/* The piece is full, and there is no thread yet that writes. */
+static int write_piece(struct td_upload *upload)
 {
     uint64_t before = upload->written;
-    errno = upload->writing ? td_writing_take(upload->writing, &upload->piece)
-                            : td_write_all(upload->file, upload->piece, upload->gathered);
-    if (errno)
-        return fail_space(error, "cannot write the upload");
-    upload->gathered = 0;
-    if (upload->writing)
-        return TDBG_OK;
+    int trouble = td_write_all(upload->file, upload->piece, TD_WRITING_PIECE);
+    if (trouble)
+        return trouble;
     note_written(upload, before + TD_WRITING_PIECE);
     if (before < WORTH_READING && upload->written >= WORTH_READING)
         begin_reading(upload);
+    return 0;
+}
+
+static tdbg_status pass_on(struct td_upload *upload, struct tdbg_error *error)
+{
+    errno = upload->writing ? td_writing_take(upload->writing, &upload->piece) : write_piece(upload);
+    if (errno)
+        return fail_space(error, "cannot write the upload");
+    upload->gathered = 0;
     return TDBG_OK;
 }
 
