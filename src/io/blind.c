@@ -84,22 +84,19 @@ static unsigned reversed(unsigned code, unsigned length)
     return out;
 }
 
+/* From the short codes to the long ones: with each further bit, what is known so far holds for both its
+ * values. */
 static void fill_table(code_table table, const uint8_t *lengths, unsigned count)
 {
-    unsigned with[MAX_CODE + 1] = {0}, next[MAX_CODE + 1] = {0}, code = 0;
-    for (unsigned i = 0; i < count; i++)
-        with[lengths[i]]++;
-    with[0] = 0;
-    for (unsigned length = 1; length <= MAX_CODE; length++)
-        next[length] = code = (code + with[length - 1]) << 1;
-    if (unused_prefixes(lengths, count) != 0)
-        memset(table, 0, sizeof(code_table));
-    for (unsigned i = 0; i < count; i++) {
-        unsigned length = lengths[i];
-        if (length == 0)
-            continue;
-        for (unsigned at = reversed(next[length]++, length); at < 1 << MAX_CODE; at += 1u << length)
-            table[at] = (uint16_t)(i << 4 | length);
+    unsigned size = 1, code = 0;
+    table[0] = 0;
+    for (unsigned length = 1; length <= MAX_CODE; length++) {
+        memcpy(table + size, table, size * sizeof *table);
+        size *= 2;
+        code *= 2;
+        for (unsigned i = 0; i < count; i++)
+            if (lengths[i] == length)
+                table[reversed(code++, length)] = (uint16_t)(i << 4 | length);
     }
 }
 
