@@ -88,7 +88,7 @@ extern const struct td_pair_kernels td_pairs_scalar, td_pairs_vector;
 extern const struct td_pair_kernels td_pairs_avx2;
 #endif
 
-/* Whether a block is gone over packed: at most 3/8 of its first pairs differ. */
+/* Whether a block is gone over packed: at most half of its first pairs differ. */
 static inline bool td_pair_packs(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
                                  int64_t count)
 {
@@ -101,7 +101,7 @@ static inline bool td_pair_packs(enum td_dtype ta, const uint8_t *a, enum td_dty
         memcpy(&y, b + 2 * i, 2);
         differing += x != y;
     }
-    return differing <= TD_PACK_SAMPLE * 3 / 8;
+    return differing <= TD_PACK_SAMPLE / 2;
 }
 
 /* The pair of a block whose turn is the k-th where it is packed: of each row the quarters 0 2 1 3, which is
