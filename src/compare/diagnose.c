@@ -139,6 +139,18 @@ double td_rest(const struct td_evidence *e, const double *x)
     return sum;
 }
 
+double td_dot(const double *x, const double *y, int64_t count)
+{
+    double sum[4] = {0}; /* each addition waits for the one before it */
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (int k = 0; k < 4; k++)
+            sum[k] += x[i + k] * y[i + k];
+    for (; i < count; i++)
+        sum[0] += x[i] * y[i];
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
 const char *td_axis_word(const struct td_evidence *e, int axis)
 {
     if (axis == e->token_axis)

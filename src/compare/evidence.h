@@ -38,6 +38,9 @@ void td_enter(const struct td_evidence *e, struct td_diagnosis *d, enum td_kind_
 /* |b - x|^2 */
 double td_rest(const struct td_evidence *e, const double *x);
 
+/* The sum of x y. */
+double td_dot(const double *x, const double *y, int64_t count);
+
 /* "3", "0-2", "0, 4-6 and 9 more": the set bits of `flags` for people. */
 void td_print_indices(char *out, size_t size, const bool *flags, int64_t count);
 

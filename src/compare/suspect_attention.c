@@ -77,14 +77,6 @@ static bool scalar_of(const struct td_item *item, double *out)
     return ok;
 }
 
-static double dot(const double *x, const double *y, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
-}
-
 /* out[tokens][heads][size of v] */
 static void replay(const struct attention *at, double *weights, double *out)
 {
@@ -97,8 +89,8 @@ static void replay(const struct attention *at, double *weights, double *out)
             for (int64_t s = 0; s < n; s++) {
                 bool seen = s <= t + at->ahead && (at->window == 0 || t - s < at->window);
                 weights[s] =
-                    seen ? at->scale * dot(at->q.data + (t * at->q.heads + h) * at->q.size,
-                                           at->k.data + (s * at->k.heads + kh) * at->k.size, at->q.size)
+                    seen ? at->scale * td_dot(at->q.data + (t * at->q.heads + h) * at->q.size,
+                                              at->k.data + (s * at->k.heads + kh) * at->k.size, at->q.size)
                          : -INFINITY;
                 largest = fmax(largest, weights[s]);
             }

@@ -187,19 +187,6 @@ static void suspect_rounded(struct td_evidence *e, struct td_diagnosis *d, int b
              100.0 * (double)coarse / (double)nonzero, name, td_dtype_name(e->c->item_b->parts[0]->dtype));
 }
 
-/* The sum of x y; in four parts, because each addition waits for the one before it. */
-static double dot(const double *x, const double *y, int64_t count)
-{
-    double sum[4] = {0};
-    int64_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        for (int k = 0; k < 4; k++)
-            sum[k] += x[i + k] * y[i + k];
-    for (; i < count; i++)
-        sum[0] += x[i] * y[i];
-    return sum[0] + sum[1] + (sum[2] + sum[3]);
-}
-
 /* to += x times factor; in fours, of which compilers make vectors. */
 static void add_scaled(double *restrict to, const double *x, double factor, int64_t count)
 {
@@ -213,7 +200,7 @@ static void add_scaled(double *restrict to, const double *x, double factor, int6
 
 static void normalise(double *x, int64_t count)
 {
-    double scale = 1 / (sqrt(dot(x, x, count)) + 1e-300);
+    double scale = 1 / (sqrt(td_dot(x, x, count)) + 1e-300);
     for (int64_t i = 0; i < count; i++)
         x[i] *= scale;
 }
@@ -230,12 +217,12 @@ static double rank_one_share(const struct td_evidence *e)
         v[j] = 1 + 0.1 * sin((double)j);
     for (int step = 0; u && v && step < 20; step++) {
         for (int64_t i = 0; i < rows; i++)
-            u[i] = dot(e->work + i * columns, v, columns);
+            u[i] = td_dot(e->work + i * columns, v, columns);
         normalise(u, rows);
         memset(v, 0, (size_t)columns * sizeof *v);
         for (int64_t i = 0; i < rows; i++)
             add_scaled(v, e->work + i * columns, u[i], columns);
-        share = dot(v, v, columns) / e->power_d;
+        share = td_dot(v, v, columns) / e->power_d;
         normalise(v, columns);
     }
     free(u);

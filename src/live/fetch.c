@@ -6,6 +6,7 @@
 #include "live/control_core.h"
 
 #include "format/safetensors.h"
+#include "io/write_all.h"
 #include "session/selection.h"
 
 #include <errno.h>
@@ -18,19 +19,10 @@
 enum { PIECE = 1 << 16 };
 #define MOST_BYTES (UINT64_C(2) << 30)
 
-static tdbg_status write_all(int file, const void *data, size_t size, struct tdbg_error *error)
+static tdbg_status append(int file, const void *data, size_t size, struct tdbg_error *error)
 {
-    const char *at = data;
-    while (size > 0) {
-        ssize_t count = write(file, at, size);
-        if (count < 0 && errno != EINTR)
-            return td_fail_errno(error, "cannot copy the tensor");
-        if (count > 0) {
-            at += count;
-            size -= (size_t)count;
-        }
-    }
-    return TDBG_OK;
+    errno = td_write_all(file, data, size);
+    return errno ? td_fail_errno(error, "cannot copy the tensor") : TDBG_OK;
 }
 
 static tdbg_status write_header(int file, const char *name, const struct td_selection *s,
@@ -56,9 +48,9 @@ static tdbg_status write_header(int file, const char *name, const struct td_sele
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)((uint64_t)text.size >> (8 * i));
     if (status == TDBG_OK)
-        status = write_all(file, length, sizeof length, error);
+        status = append(file, length, sizeof length, error);
     if (status == TDBG_OK)
-        status = write_all(file, text.data, text.size, error);
+        status = append(file, text.data, text.size, error);
     td_buffer_release(&text);
     return status;
 }
@@ -71,7 +63,7 @@ static tdbg_status write_values(int file, const struct td_selection *s, struct t
     for (int64_t at = 0; at < s->slice.count; at += step) {
         int64_t count = s->slice.count - at < step ? s->slice.count - at : step;
         TD_TRY(td_selection_load(s, at, count, piece, error));
-        TD_TRY(write_all(file, piece, (size_t)count * size, error));
+        TD_TRY(append(file, piece, (size_t)count * size, error));
     }
     return TDBG_OK;
 }

@@ -6,9 +6,9 @@
 #include "base/job.h"
 #include "io/map.h"
 #include "io/unpack.h"
+#include "io/write_all.h"
 #include "serve/arrival.h"
 #include "serve/room.h"
-#include "serve/writing.h"
 
 #include <errno.h>
 #include <fcntl.h>

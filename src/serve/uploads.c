@@ -6,6 +6,7 @@
 
 #include "base/job.h"
 #include "base/utf8.h"
+#include "io/write_all.h"
 #include "serve/guard.h"
 #include "serve/unpacking.h"
 #include "serve/writing.h"
@@ -28,6 +29,9 @@ enum { MAX_NAME = 200 };
 
 /* What gathers before the disk is told to begin. */
 enum { WRITE_STEP = 8 << 20 };
+
+/* What an upload gathers before it is worth a thread that writes: everybody may have so much in memory. */
+enum { FIRST_PIECE = 1 << 18 };
 
 /* What is smaller than this is hashed and unpacked in no time once it is whole. */
 enum { WORTH_READING = 1 << 20 };
@@ -54,7 +58,7 @@ struct td_upload {
     uint64_t bytes;   /* that came: those in the file, those on their way, then those in the piece */
     uint64_t written; /* those in the file; this and `begun` are of the thread that writes */
     uint64_t begun;   /* what the disk was told to write */
-    uint8_t *piece;   /* TD_WRITING_PIECE bytes of room; NULL: nothing has gathered */
+    uint8_t *piece;   /* piece_room() bytes of room; NULL: nothing has gathered */
     size_t gathered;
     struct td_writing *writing; /* NULL: the connection writes */
     bool hashed;
@@ -407,17 +411,26 @@ tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *uploads, 
     return TDBG_OK;
 }
 
-/* The piece is full, and there is no thread yet that writes. */
+static size_t piece_room(const struct td_upload *upload)
+{
+    return upload->writing ? TD_WRITING_PIECE : FIRST_PIECE;
+}
+
+/* The piece is full, and there is no thread yet that writes. From the next one on there may be. */
 static int write_piece(struct td_upload *upload)
 {
     uint64_t before = upload->written;
-    int trouble = td_write_all(upload->file, upload->piece, TD_WRITING_PIECE);
+    int trouble = td_write_all(upload->file, upload->piece, FIRST_PIECE);
     if (trouble)
         return trouble;
-    note_written(upload, before + TD_WRITING_PIECE);
+    note_written(upload, before + FIRST_PIECE);
     if (before < WORTH_READING && upload->written >= WORTH_READING)
         begin_reading(upload);
-    return 0;
+    if (upload->writing) {
+        free(upload->piece);
+        upload->piece = malloc(TD_WRITING_PIECE);
+    }
+    return upload->piece ? 0 : ENOMEM;
 }
 
 static tdbg_status pass_on(struct td_upload *upload, struct tdbg_error *error)
@@ -442,15 +455,15 @@ tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t 
                        "longer needed",
                        u->most_all);
     upload->bytes += size; /* charged, whatever becomes of it */
-    if (!upload->piece && !(upload->piece = malloc(TD_WRITING_PIECE)))
+    if (!upload->piece && !(upload->piece = malloc(piece_room(upload))))
         return td_fail_nomem(error);
     for (const char *at = bytes; size > 0;) {
-        size_t room = TD_WRITING_PIECE - upload->gathered, part = size < room ? size : room;
+        size_t room = piece_room(upload) - upload->gathered, part = size < room ? size : room;
         memcpy(upload->piece + upload->gathered, at, part);
         upload->gathered += part;
         at += part;
         size -= part;
-        if (upload->gathered == TD_WRITING_PIECE)
+        if (upload->gathered == piece_room(upload))
             TD_TRY(pass_on(upload, error));
     }
     return TDBG_OK;

@@ -1,13 +1,12 @@
 /* writing.c: see writing.h. */
 #include "serve/writing.h"
 
+#include "io/write_all.h"
 #include "serve/room.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Pieces that may wait. */
 enum { MOST_WAITING = 4 };
@@ -26,20 +25,6 @@ struct td_writing {
     bool ended;
     int trouble;
 };
-
-int td_write_all(int file, const void *bytes, size_t size)
-{
-    for (const uint8_t *at = bytes; size > 0;) {
-        ssize_t count = write(file, at, size);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return errno;
-        at += count;
-        size -= (size_t)count;
-    }
-    return 0;
-}
 
 /* The piece stays in the ring while it is written: it is empty again when it counts as done. */
 static void *write_pieces(void *context)

@@ -25,7 +25,4 @@ int td_writing_take(struct td_writing *writing, uint8_t **piece);
 /* Waits until all is written, and ends; 0 or the errno. */
 int td_writing_end(struct td_writing **writing);
 
-/* The same without a thread: all of it, or an errno. */
-int td_write_all(int file, const void *bytes, size_t size);
-
 #endif
