@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "io/write_all.h"
 #include "serve/guard.h"
+#include "serve/known_uploads.h"
 #include "serve/unpacking.h"
 #include "serve/writing.h"
 #include "store/store.h"
@@ -72,67 +73,6 @@ struct td_upload {
 /* Uploads that no comparison uses are kept this long: whoever sent them may be about to compare them. */
 enum { IDLE_SECONDS = 24 * 3600 };
 
-struct known_upload {
-    char id[TD_UPLOAD_ID_LENGTH + 1]; /* first: compare_ids */
-    uint64_t bytes;
-    int64_t created;
-    bool used;
-};
-
-struct known {
-    struct known_upload *uploads;
-    size_t count, room;
-    bool failed;
-};
-
-static void note_upload(void *context, const struct td_upload_row *row)
-{
-    struct known *k = context;
-    if (k->count == k->room) {
-        size_t room = k->room ? k->room * 2 : 64;
-        void *grown = realloc(k->uploads, room * sizeof *k->uploads);
-        if (!grown) {
-            k->failed = true;
-            return;
-        }
-        k->uploads = grown;
-        k->room = room;
-    }
-    struct known_upload *upload = &k->uploads[k->count++];
-    *upload = (struct known_upload){.bytes = row->bytes, .created = row->created};
-    snprintf(upload->id, sizeof upload->id, "%s", row->id);
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-static struct known_upload *find_known(const struct known *k, const char *id)
-{
-    return k->count ? bsearch(id, k->uploads, k->count, sizeof *k->uploads, compare_ids) : NULL;
-}
-
-static void note_use(void *context, const struct td_comparison_row *row)
-{
-    const char *ids[] = {row->a.upload, row->b.upload};
-    for (size_t i = 0; i < 2; i++) {
-        struct known_upload *upload = ids[i] ? find_known(context, ids[i]) : NULL;
-        if (upload)
-            upload->used = true;
-    }
-}
-
-static tdbg_status learn(struct known *k, struct td_store *store, struct tdbg_error *error)
-{
-    TD_TRY(td_store_each_upload(store, note_upload, k, error));
-    if (k->failed)
-        return td_fail_nomem(error);
-    if (k->count > 0)
-        qsort(k->uploads, k->count, sizeof *k->uploads, compare_ids);
-    return td_store_each_comparison(store, note_use, k, error);
-}
-
 static bool is_id(const char *text)
 {
     return strlen(text) == TD_UPLOAD_ID_LENGTH && strspn(text, "0123456789abcdef") == TD_UPLOAD_ID_LENGTH;
@@ -163,7 +103,8 @@ static void remove_unpacked(int parent, const char *id)
 }
 
 /* Removes the folders that nobody knows, and from the others what was unpacked. */
-static tdbg_status sweep_folder(struct td_uploads *u, const struct known *known, struct tdbg_error *error)
+static tdbg_status sweep_folder(struct td_uploads *u, const struct td_known_uploads *known,
+                                struct tdbg_error *error)
 {
     int fd = openat(u->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
@@ -175,25 +116,26 @@ static tdbg_status sweep_folder(struct td_uploads *u, const struct known *known,
     }
     for (struct dirent *entry; (entry = readdir(folder));)
         if (is_id(entry->d_name))
-            (find_known(known, entry->d_name) ? remove_unpacked : remove_folder)(u->folder, entry->d_name);
+            (td_known_upload_find(known, entry->d_name) ? remove_unpacked : remove_folder)(u->folder,
+                                                                                           entry->d_name);
     closedir(folder);
     return TDBG_OK;
 }
 
 static tdbg_status sweep(struct td_uploads *u, struct tdbg_error *error)
 {
-    struct known known = {0};
-    tdbg_status status = learn(&known, u->store, error);
+    struct td_known_uploads known;
+    tdbg_status status = td_known_uploads_learn(&known, u->store, error);
     int64_t now = (int64_t)time(NULL);
     for (size_t i = 0; i < known.count && status == TDBG_OK; i++) {
-        const struct known_upload *upload = &known.uploads[i];
+        const struct td_known_upload *upload = &known.list[i];
         u->used += upload->bytes;
         if (!upload->used && now - upload->created > IDLE_SECONDS)
             status = td_uploads_remove(u, upload->id, error);
     }
     if (status == TDBG_OK)
         status = sweep_folder(u, &known, error);
-    free(known.uploads);
+    td_known_uploads_release(&known);
     return status;
 }
 
