@@ -37,6 +37,14 @@ struct td_metrics {
 TD_CHECK tdbg_status td_measure(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
                                 struct td_job *job, struct td_metrics *out, struct tdbg_error *error);
 
+/* Places where neither side is finite and the two are not the same: NaN against an infinity, or infinities of
+ * opposite signs. What is finite on no or one side is counted in both sums, so the places of two follow. */
+static inline uint64_t td_metrics_mixed(const struct td_metrics *m)
+{
+    uint64_t either = m->count - m->paired, sum = m->nan_a + m->inf_a + m->nan_b + m->inf_b;
+    return sum - either - m->nan_both - m->inf_same;
+}
+
 /* The same of values that were read already, on the calling thread. */
 TD_CHECK tdbg_status td_measure_doubles(const double *a, const double *b, int64_t count,
                                         struct td_metrics *out, struct tdbg_error *error);

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements gathered at once: two sides of two blocks, in 16 bytes at most, stay within L2. */
-enum { PIECE = 2 * TD_BLOCK_LENGTH };
-
 static const struct td_tensor *only_part(const struct td_operand *o)
 {
     if (o->part_count > 1)
@@ -97,7 +94,7 @@ struct buffers {
     void *raw, *wide;
 };
 
-static tdbg_status read_piece(const struct td_voice *v, int64_t start, int64_t count, struct buffers *space,
+static tdbg_status read_block(const struct td_voice *v, int64_t start, int64_t count, struct buffers *space,
                               const uint8_t **out, struct tdbg_error *error)
 {
     const uint8_t *elements;
@@ -126,7 +123,7 @@ static tdbg_status read_piece(const struct td_voice *v, int64_t start, int64_t c
 static bool buffers_init(struct buffers *space, const struct td_voice *v, int64_t count)
 {
     enum td_dtype dtype = v->loader.tensor ? v->loader.dtype : TD_F64;
-    size_t n = (size_t)(count < PIECE ? count : PIECE) * 16;
+    size_t n = (size_t)(count < TD_BLOCK_LENGTH ? count : TD_BLOCK_LENGTH) * 16;
     *space = (struct buffers){0};
     if (!v->loader.direct)
         space->raw = malloc(n);
@@ -180,22 +177,17 @@ struct play {
     struct tdbg_error error;
 };
 
-static tdbg_status play_piece(const struct play *p, int64_t chunk, int64_t start, int64_t count,
+static tdbg_status play_block(const struct play *p, int64_t chunk, int64_t start, int64_t count,
                               struct buffers space[2], struct tdbg_error *error)
 {
-    const struct td_duet *d = p->duet;
     const uint8_t *a, *b;
-    TD_TRY(read_piece(&d->a, start, count, &space[0], &a, error));
-    TD_TRY(read_piece(&d->b, start, count, &space[1], &b, error));
-    int64_t size_a = (int64_t)td_dtype_size(d->a.dtype), size_b = (int64_t)td_dtype_size(d->b.dtype);
-    for (int64_t at = 0; at < count; at += TD_BLOCK_LENGTH) {
-        int64_t n = count - at < TD_BLOCK_LENGTH ? count - at : TD_BLOCK_LENGTH;
-        p->visitor->visit(p->visitor->context, chunk, start + at, a + at * size_a, b + at * size_b, n);
-    }
+    TD_TRY(read_block(&p->duet->a, start, count, &space[0], &a, error));
+    TD_TRY(read_block(&p->duet->b, start, count, &space[1], &b, error));
+    p->visitor->visit(p->visitor->context, chunk, start, a, b, count);
     return TDBG_OK;
 }
 
-static tdbg_status play_pieces(const struct play *p, int64_t chunk, int64_t start, int64_t end,
+static tdbg_status play_blocks(const struct play *p, int64_t chunk, int64_t start, int64_t end,
                                struct tdbg_error *error)
 {
     const struct td_duet *d = p->duet;
@@ -203,8 +195,10 @@ static tdbg_status play_pieces(const struct play *p, int64_t chunk, int64_t star
     tdbg_status status = TDBG_OK;
     if (!buffers_init(&space[0], &d->a, end - start) || !buffers_init(&space[1], &d->b, end - start))
         status = td_fail_nomem(error);
-    for (int64_t at = start; at < end && status == TDBG_OK; at += PIECE)
-        status = play_piece(p, chunk, at, end - at < PIECE ? end - at : PIECE, space, error);
+    for (int64_t at = start; at < end && status == TDBG_OK; at += TD_BLOCK_LENGTH) {
+        int64_t count = end - at < TD_BLOCK_LENGTH ? end - at : TD_BLOCK_LENGTH;
+        status = play_block(p, chunk, at, count, space, error);
+    }
     buffers_release(&space[0]);
     buffers_release(&space[1]);
     return status;
@@ -217,7 +211,7 @@ static void play_chunk(void *context, uint64_t index)
     int64_t chunk = (int64_t)index, start = chunk * TD_CHUNK_LENGTH, end = start + TD_CHUNK_LENGTH;
     if (td_job_cancelled(p->job))
         return;
-    if (play_pieces(p, chunk, start, end < p->duet->count ? end : p->duet->count, &error) != TDBG_OK) {
+    if (play_blocks(p, chunk, start, end < p->duet->count ? end : p->duet->count, &error) != TDBG_OK) {
         pthread_mutex_lock(&p->lock);
         if (chunk < p->failed_chunk) {
             p->failed_chunk = chunk;
@@ -254,7 +248,7 @@ tdbg_status td_duet_play_chunk(const struct td_duet *duet, int64_t chunk,
 {
     struct play p = {.duet = duet, .visitor = visitor};
     int64_t start = chunk * TD_CHUNK_LENGTH, end = start + TD_CHUNK_LENGTH;
-    return play_pieces(&p, chunk, start, end < duet->count ? end : duet->count, error);
+    return play_blocks(&p, chunk, start, end < duet->count ? end : duet->count, error);
 }
 
 tdbg_status td_duet_play_block(const struct td_duet *duet, int64_t start,
@@ -262,5 +256,5 @@ tdbg_status td_duet_play_block(const struct td_duet *duet, int64_t start,
 {
     struct play p = {.duet = duet, .visitor = visitor};
     int64_t end = start + TD_BLOCK_LENGTH;
-    return play_pieces(&p, start / TD_CHUNK_LENGTH, start, end < duet->count ? end : duet->count, error);
+    return play_blocks(&p, start / TD_CHUNK_LENGTH, start, end < duet->count ? end : duet->count, error);
 }

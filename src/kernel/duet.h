@@ -11,6 +11,7 @@
 #include "base/job.h"
 #include "base/pool.h"
 #include "kernel/access.h"
+#include "kernel/pair.h"
 #include "kernel/tier.h"
 #include "tensor/operand.h"
 
@@ -53,6 +54,13 @@ TD_CHECK tdbg_status td_duet_play_block(const struct td_duet *duet, int64_t star
 /* The elements of a block as doubles (complex: by modulus) and the sizes of their differences. */
 void td_duet_differences(const struct td_duet *duet, const void *a, const void *b, int64_t count, double *x,
                          double *y, double *d);
+
+/* The tier's loop that tells which rows need a closer look; NULL: there is none for these two types. */
+static inline td_beyond_kernel *td_duet_beyond(const struct td_duet *duet)
+{
+    bool floats = duet->a.dtype <= TD_BF16 && duet->b.dtype <= TD_BF16;
+    return floats ? duet->kernels->pairs->beyond[duet->a.dtype][duet->b.dtype] : NULL;
+}
 
 static inline int64_t td_duet_chunks(const struct td_duet *duet)
 {

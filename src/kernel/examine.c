@@ -88,9 +88,7 @@ static void visit(void *context, int64_t chunk, int64_t start, const void *a, co
     const struct td_duet *duet = pass->duet;
     struct slot *s = &pass->slots[chunk];
     int64_t size_a = (int64_t)td_dtype_size(duet->a.dtype), size_b = (int64_t)td_dtype_size(duet->b.dtype);
-    bool floats = duet->a.dtype <= TD_BF16;
-    td_beyond_kernel *count_beyond =
-        floats ? duet->kernels->pairs->beyond[duet->a.dtype][duet->b.dtype] : NULL;
+    td_beyond_kernel *count_beyond = td_duet_beyond(duet);
     for (int64_t at = 0; at < count; at += STEP) {
         const uint8_t *p = (const uint8_t *)a + at * size_a, *q = (const uint8_t *)b + at * size_b;
         int64_t n = count - at < STEP ? count - at : STEP;

@@ -169,7 +169,8 @@ void td_gather(const struct td_view *view, int64_t start, int64_t count, void *o
     }
 }
 
-void td_swap(enum td_dtype dtype, void *elements, int64_t count)
+/* Reverses the bytes of each number in place; a complex element is two numbers. */
+static void swap_bytes(enum td_dtype dtype, void *elements, int64_t count)
 {
     size_t size = td_dtype_size(dtype);
     if (td_dtype_facts(dtype)->kind == TD_COMPLEX) {
@@ -201,5 +202,5 @@ void td_gather_native(const struct td_view *view, int64_t start, int64_t count, 
 {
     td_gather(view, start, count, out);
     if (view->swapped)
-        td_swap(view->dtype, out, count);
+        swap_bytes(view->dtype, out, count);
 }

@@ -11,7 +11,4 @@ void td_gather(const struct td_view *view, int64_t start, int64_t count, void *o
 /* The same, bytes swapped where the view says so. */
 void td_gather_native(const struct td_view *view, int64_t start, int64_t count, void *out);
 
-/* Reverses the bytes of each number in place; a complex element is two numbers. */
-void td_swap(enum td_dtype dtype, void *elements, int64_t count);
-
 #endif

@@ -4,6 +4,8 @@
 #include "kernel/stats.h"
 #include "kernel/sweep.h"
 
+enum { STEP = 1024 }; /* elements made doubles at a time */
+
 struct histogram {
     enum td_dtype dtype;
     struct td_bins bins;
@@ -16,9 +18,9 @@ static void visit(void *context, uint64_t slot, const void *elements, int64_t co
     struct histogram *h = context;
     uint64_t *tally = td_tallies_take(&h->tallies);
     int64_t size = (int64_t)td_dtype_size(h->dtype);
-    for (int64_t at = 0; at < count; at += TD_BLOCK_LENGTH) {
-        double values[TD_BLOCK_LENGTH];
-        int64_t taken = count - at < TD_BLOCK_LENGTH ? count - at : TD_BLOCK_LENGTH;
+    for (int64_t at = 0; at < count; at += STEP) {
+        double values[STEP];
+        int64_t taken = count - at < STEP ? count - at : STEP;
         td_convert_f64(h->dtype, (const uint8_t *)elements + at * size, taken, values);
         for (int64_t i = 0; i < taken; i++) {
             int bin = td_bins_find(&h->bins, values[i]);

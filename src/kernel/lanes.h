@@ -9,6 +9,10 @@
  * Everything that reads tensors fast (statistics, comparisons) starts from these loads. The compiler's vector
  * extensions say most of it on any CPU; intrinsics serve where they have no word for what the CPU has:
  * minimum, maximum, and float16. A vector comparison yields lanes of 0 or -1.
+ *
+ * The bits of 16-bit types as they are in memory ("keys") are looked at in vectors of TD_KEY_BYTES: no more
+ * than a row of them, so that a row is always a number of vectors. Loops over 16-bit types alone gain nothing
+ * from wider ones: such a tier leaves them to the one below (TD_NARROW).
  */
 #ifndef TD_KERNEL_LANES_H
 #define TD_KERNEL_LANES_H
@@ -22,10 +26,18 @@
 
 #define TD_INLINE static inline __attribute__((always_inline))
 
+#if TD_VECTOR_BYTES > 32
+#define TD_KEY_BYTES 32
+#define TD_HAS_NARROW 0
+#else
+#define TD_KEY_BYTES TD_VECTOR_BYTES
+#define TD_HAS_NARROW 1
+#endif
+
 enum {
     TD_PER_FLOATS = TD_VECTOR_BYTES / 4, /* lanes of one vector */
     TD_PER_DOUBLES = TD_VECTOR_BYTES / 8,
-    TD_PER_KEYS = TD_VECTOR_BYTES / 2,
+    TD_PER_KEYS = TD_KEY_BYTES / 2,
     TD_ROW_FLOATS = TD_LANES / TD_PER_FLOATS, /* vectors of one row */
     TD_ROW_DOUBLES = TD_LANES / TD_PER_DOUBLES,
     TD_ROW_KEYS = TD_LANES / TD_PER_KEYS
@@ -36,15 +48,15 @@ typedef double td_vd __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef int32_t td_vi32 __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef int64_t td_vi64 __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef uint32_t td_vu32 __attribute__((vector_size(TD_VECTOR_BYTES)));
-typedef int16_t td_vi16 __attribute__((vector_size(TD_VECTOR_BYTES)));
-typedef uint16_t td_vu16 __attribute__((vector_size(TD_VECTOR_BYTES)));
+typedef int16_t td_vi16 __attribute__((vector_size(TD_KEY_BYTES)));
+typedef uint16_t td_vu16 __attribute__((vector_size(TD_KEY_BYTES)));
 
 /* The same at any address, for loads. (A memcpy says it too, but gcc then goes through the stack.) */
 typedef float td_vf_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
 typedef float td_vf_half_loose __attribute__((vector_size(TD_VECTOR_BYTES / 2), aligned(1), may_alias));
 typedef double td_vd_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
 typedef uint32_t td_vu32_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
-typedef int16_t td_vi16_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
+typedef int16_t td_vi16_loose __attribute__((vector_size(TD_KEY_BYTES), aligned(1), may_alias));
 typedef uint16_t td_vu16_loose __attribute__((vector_size(TD_VECTOR_BYTES / 2), aligned(1), may_alias));
 
 struct td_floats {
@@ -79,7 +91,9 @@ TD_INLINE td_vd td_vd_select(td_vi64 mask, td_vd a, td_vd b)
 /* a < b ? a : b, and a > b ? a : b. */
 TD_INLINE td_vf td_vf_min(td_vf a, td_vf b)
 {
-#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_min_ps(a, b);
+#elif defined(__AVX__) && TD_VECTOR_BYTES == 32
     return _mm256_min_ps(a, b);
 #elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
     return _mm_min_ps(a, b);
@@ -90,7 +104,9 @@ TD_INLINE td_vf td_vf_min(td_vf a, td_vf b)
 
 TD_INLINE td_vf td_vf_max(td_vf a, td_vf b)
 {
-#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_max_ps(a, b);
+#elif defined(__AVX__) && TD_VECTOR_BYTES == 32
     return _mm256_max_ps(a, b);
 #elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
     return _mm_max_ps(a, b);
@@ -101,7 +117,9 @@ TD_INLINE td_vf td_vf_max(td_vf a, td_vf b)
 
 TD_INLINE td_vd td_vd_min(td_vd a, td_vd b)
 {
-#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_min_pd(a, b);
+#elif defined(__AVX__) && TD_VECTOR_BYTES == 32
     return _mm256_min_pd(a, b);
 #elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
     return _mm_min_pd(a, b);
@@ -112,7 +130,9 @@ TD_INLINE td_vd td_vd_min(td_vd a, td_vd b)
 
 TD_INLINE td_vd td_vd_max(td_vd a, td_vd b)
 {
-#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_max_pd(a, b);
+#elif defined(__AVX__) && TD_VECTOR_BYTES == 32
     return _mm256_max_pd(a, b);
 #elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
     return _mm_max_pd(a, b);
@@ -123,9 +143,9 @@ TD_INLINE td_vd td_vd_max(td_vd a, td_vd b)
 
 TD_INLINE td_vi16 td_vi16_min(td_vi16 a, td_vi16 b)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX2__) && TD_KEY_BYTES == 32
     return (td_vi16)_mm256_min_epi16((__m256i)a, (__m256i)b);
-#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+#elif defined(__SSE2__) && TD_KEY_BYTES == 16
     return (td_vi16)_mm_min_epi16((__m128i)a, (__m128i)b);
 #else
     td_vi16 less = a < b;
@@ -135,9 +155,9 @@ TD_INLINE td_vi16 td_vi16_min(td_vi16 a, td_vi16 b)
 
 TD_INLINE td_vi16 td_vi16_max(td_vi16 a, td_vi16 b)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX2__) && TD_KEY_BYTES == 32
     return (td_vi16)_mm256_max_epi16((__m256i)a, (__m256i)b);
-#elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
+#elif defined(__SSE2__) && TD_KEY_BYTES == 16
     return (td_vi16)_mm_max_epi16((__m128i)a, (__m128i)b);
 #else
     td_vi16 more = a > b;
@@ -147,7 +167,7 @@ TD_INLINE td_vi16 td_vi16_max(td_vi16 a, td_vi16 b)
 
 TD_INLINE td_vu16 td_vu16_max(td_vu16 a, td_vu16 b)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX2__) && TD_KEY_BYTES == 32
     return (td_vu16)_mm256_max_epu16((__m256i)a, (__m256i)b);
 #else
     td_vu16 larger = (td_vu16)(a > b);
@@ -157,7 +177,7 @@ TD_INLINE td_vu16 td_vu16_max(td_vu16 a, td_vu16 b)
 
 TD_INLINE td_vu16 td_vu16_min(td_vu16 a, td_vu16 b)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX2__) && TD_KEY_BYTES == 32
     return (td_vu16)_mm256_min_epu16((__m256i)a, (__m256i)b);
 #else
     td_vu16 less = (td_vu16)(a < b);
@@ -176,7 +196,9 @@ TD_INLINE uint16_t td_vu16_least(td_vu16 x)
 
 TD_INLINE td_vi32 td_vi32_max(td_vi32 a, td_vi32 b)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return (td_vi32)_mm512_max_epi32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__) && TD_VECTOR_BYTES == 32
     return (td_vi32)_mm256_max_epi32((__m256i)a, (__m256i)b);
 #else
     td_vi32 more = a > b;
@@ -186,7 +208,9 @@ TD_INLINE td_vi32 td_vi32_max(td_vi32 a, td_vi32 b)
 
 TD_INLINE td_vu32 td_vu32_max(td_vu32 a, td_vu32 b)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return (td_vu32)_mm512_max_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__) && TD_VECTOR_BYTES == 32
     return (td_vu32)_mm256_max_epu32((__m256i)a, (__m256i)b);
 #else
     td_vu32 larger = (td_vu32)(a > b);
@@ -196,7 +220,9 @@ TD_INLINE td_vu32 td_vu32_max(td_vu32 a, td_vu32 b)
 
 TD_INLINE td_vu32 td_vu32_min(td_vu32 a, td_vu32 b)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return (td_vu32)_mm512_min_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__) && TD_VECTOR_BYTES == 32
     return (td_vu32)_mm256_min_epu32((__m256i)a, (__m256i)b);
 #else
     td_vu32 less = (td_vu32)(a < b);
@@ -207,7 +233,9 @@ TD_INLINE td_vu32 td_vu32_min(td_vu32 a, td_vu32 b)
 /* a * b + c where a * b is exact: fused or not, the same bits. */
 TD_INLINE td_vd td_vd_exact_fma(td_vd a, td_vd b, td_vd c)
 {
-#if defined(__FMA__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__) && TD_VECTOR_BYTES == 32
     return _mm256_fmadd_pd(a, b, c);
 #else
     return c + a * b;
@@ -234,7 +262,9 @@ TD_INLINE td_vi64 td_vd_finite(td_vd x)
 /* 16-bit numbers, each in a lane of its own. */
 TD_INLINE td_vu32 td_vu32_load_u16(const uint8_t *p)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return (td_vu32)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)p));
+#elif defined(__AVX2__) && TD_VECTOR_BYTES == 32
     return (td_vu32)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i_u *)p));
 #elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
     return (td_vu32)_mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i_u *)p), _mm_setzero_si128());
@@ -245,7 +275,9 @@ TD_INLINE td_vu32 td_vu32_load_u16(const uint8_t *p)
 
 TD_INLINE td_vf td_vf_load_f16(const uint8_t *p)
 {
-#if defined(__F16C__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)p));
+#elif defined(__F16C__) && TD_VECTOR_BYTES == 32
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)p));
 #else
     td_vu32 bits = td_vu32_load_u16(p), sign = (bits & 0x8000) << 16;
@@ -306,7 +338,7 @@ TD_INLINE int td_staged(enum td_dtype dtype, int c)
  * zeros are 0, neighbours one apart. */
 TD_INLINE td_vi16 td_vi16_order(td_vi16 bits)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX2__) && TD_KEY_BYTES == 32
     return (td_vi16)_mm256_sign_epi16((__m256i)(bits & INT16_MAX), (__m256i)bits);
 #else
     td_vi16 sign = bits >> 15; /* 0 or -1; the magnitude is complemented and 1 added where negative */
@@ -317,7 +349,9 @@ TD_INLINE td_vi16 td_vi16_order(td_vi16 bits)
 /* The lower and the upper half of a vector of floats as doubles. */
 TD_INLINE td_vd td_vf_low(td_vf x)
 {
-#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
+#elif defined(__AVX__) && TD_VECTOR_BYTES == 32
     return _mm256_cvtps_pd(_mm256_castps256_ps128(x));
 #elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
     return _mm_cvtps_pd(x);
@@ -328,7 +362,9 @@ TD_INLINE td_vd td_vf_low(td_vf x)
 
 TD_INLINE td_vd td_vf_high(td_vf x)
 {
-#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
+#elif defined(__AVX__) && TD_VECTOR_BYTES == 32
     return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
 #elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
     return _mm_cvtps_pd(_mm_movehl_ps(x, x));
@@ -351,7 +387,9 @@ TD_INLINE struct td_doubles td_floats_widen(const struct td_floats *row)
  * time it takes from a register. */
 TD_INLINE td_vd td_vd_load_f32(const uint8_t *p)
 {
-#if defined(__AVX__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return _mm512_cvtps_pd(_mm256_loadu_ps((const float *)(const void *)p));
+#elif defined(__AVX__) && TD_VECTOR_BYTES == 32
     return _mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)p));
 #elif defined(__SSE2__) && TD_VECTOR_BYTES == 16
     return _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i_u *)p)));

@@ -124,7 +124,7 @@ TD_INLINE struct td_seen_floats td_look_at_floats(struct td_seen_floats seen, co
 
 TD_INLINE struct td_seen_keys td_look_at_keys(struct td_seen_keys seen, const uint8_t *p, int64_t count)
 {
-    for (int64_t at = 0; at < count * 2; at += TD_VECTOR_BYTES)
+    for (int64_t at = 0; at < count * 2; at += TD_KEY_BYTES)
         seen = td_see_keys(seen, td_vi16_order(*(const td_vi16_loose *)(p + at)));
     return seen;
 }
@@ -163,7 +163,7 @@ TD_INLINE struct td_seen_bits td_see_bits(struct td_seen_bits seen, td_vi16 bits
 
 TD_INLINE struct td_seen_bits td_look_at_bits(struct td_seen_bits seen, const uint8_t *p, int64_t count)
 {
-    for (int64_t at = 0; at < count * 2; at += TD_VECTOR_BYTES)
+    for (int64_t at = 0; at < count * 2; at += TD_KEY_BYTES)
         seen = td_see_bits(seen, *(const td_vi16_loose *)(p + at));
     return seen;
 }

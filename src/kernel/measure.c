@@ -40,7 +40,7 @@ struct side {
 
 /* --- one block ------------------------------------------------------------------------------------------ */
 
-enum { STEP = 256 }; /* elements converted at a time where a block is looked through once more */
+enum { STEP = 256 }; /* elements converted at a time where a block need not be; whole rows */
 
 static int64_t convert_step(struct side side, int64_t at, int64_t count, double out[STEP])
 {
@@ -163,17 +163,20 @@ static void visit_integers(const struct td_duet *duet, struct slot *s, int64_t s
                            struct side b, int64_t count)
 {
     struct td_pair_lanes lanes = {0};
-    double x[TD_BLOCK_LENGTH], y[TD_BLOCK_LENGTH], d[TD_BLOCK_LENGTH];
-    td_duet_differences(duet, a.data, b.data, count, x, y, d);
+    double x[TD_BLOCK_LENGTH], y[TD_BLOCK_LENGTH], d[STEP];
+    for (int64_t at = 0; at < count; at += STEP) {
+        int64_t n = count - at < STEP ? count - at : STEP;
+        td_duet_differences(duet, a.data + 8 * at, b.data + 8 * at, n, x + at, y + at, d);
+        for (int64_t i = 0; i < n; i++) {
+            lanes.differing += d[i] != 0;
+            lanes.sum[TD_SUM_AB][i % TD_LANES] += x[at + i] * y[at + i];
+            td_pair_add_distance(&lanes, i % TD_LANES, fabs(x[at + i]), d[i]);
+        }
+    }
     struct td_partial side_a = duet->kernels->stats[TD_F64](x, count);
     struct td_partial side_b = duet->kernels->stats[TD_F64](y, count);
     td_partial_merge(&s->a, &side_a);
     td_partial_merge(&s->b, &side_b);
-    for (int64_t i = 0; i < count; i++) {
-        lanes.differing += d[i] != 0;
-        lanes.sum[TD_SUM_AB][i % TD_LANES] += x[i] * y[i];
-        td_pair_add_distance(&lanes, i % TD_LANES, fabs(x[i]), d[i]);
-    }
     struct td_pair_partial block = td_pair_finish(&lanes, count);
     block.aa = td_partial_squares(&side_a);
     block.bb = td_partial_squares(&side_b);
@@ -222,7 +225,8 @@ struct search {
     double a, b;
 };
 
-/* The first pair of the block whose difference is the largest; part by part, as it may be anywhere. */
+/* The first pair of the block whose difference is the largest; part by part, as it may be anywhere, and the
+ * parts that are all smaller are passed over. */
 static void visit_largest(void *context, int64_t chunk, int64_t start, const void *a, const void *b,
                           int64_t count)
 {
@@ -231,9 +235,12 @@ static void visit_largest(void *context, int64_t chunk, int64_t start, const voi
     const uint8_t *p = a, *q = b;
     int64_t size_a = (int64_t)td_dtype_size(s->duet->a.dtype),
             size_b = (int64_t)td_dtype_size(s->duet->b.dtype);
-    double x[STEP], y[STEP], d[STEP];
+    td_beyond_kernel *look = td_duet_beyond(s->duet);
+    double x[STEP], y[STEP], d[STEP], smaller = nextafter(s->largest, -1);
     for (int64_t at = 0; at < count && s->argmax < 0; at += STEP) {
         int64_t taken = count - at < STEP ? count - at : STEP;
+        if (look && taken == STEP && !look(p + at * size_a, q + at * size_b, STEP, 0, 0, smaller).notable)
+            continue;
         td_duet_differences(s->duet, p + at * size_a, q + at * size_b, taken, x, y, d);
         for (int64_t i = 0; i < taken && s->argmax < 0; i++)
             if (d[i] == s->largest) {
@@ -254,8 +261,7 @@ static tdbg_status find_largest(const struct td_duet *duet, const struct slot *t
     return td_duet_play_block(duet, total->largest, &visitor, error);
 }
 
-/* --- the answer ------------------------------------------------------------------------------------------
- */
+/* --- the answer ----------------------------------------------------------------------------------------- */
 
 static void merge_slots(struct slot *to, const struct slot *next)
 {
@@ -286,6 +292,15 @@ static double absmax(const struct slot *s)
     double a = s->a.finite ? fmax(fabs(s->a.min), fabs(s->a.max)) : 0;
     double b = s->b.finite ? fmax(fabs(s->b.min), fabs(s->b.max)) : 0;
     return fmax(a, b);
+}
+
+/* Rounding may carry it past one. */
+static double cosine(double dot, double norm_a, double norm_b)
+{
+    if (norm_a == 0 || norm_b == 0)
+        return norm_a == 0 && norm_b == 0;
+    double c = dot / norm_a / norm_b;
+    return c > 1 ? 1 : c < -1 ? -1 : c;
 }
 
 /* Counts, maxima and relative differences come from `total`; what needs squares from `scaled`, where all
@@ -319,9 +334,7 @@ static struct td_metrics conclude(const struct slot *total, const struct slot *s
     m.rmse = sqrt(square / n) / scale;
     m.norm_d = sqrt(square) / scale;
     m.dot = q->sum[TD_SUM_AB] / scale / scale;
-    m.cosine = norm_a == 0 && norm_b == 0   ? 1
-               : norm_a == 0 || norm_b == 0 ? 0
-                                            : q->sum[TD_SUM_AB] / norm_a / norm_b;
+    m.cosine = cosine(q->sum[TD_SUM_AB], norm_a, norm_b);
     m.rel_l2 = ratio(sqrt(square), norm_a);
     m.snr_db = square == 0 ? (double)INFINITY : 20 * log10(norm_a / sqrt(square));
     return m;

@@ -126,7 +126,7 @@ TD_INLINE uint32_t *td_pack_rows(uint32_t *to, const uint8_t *a, const uint8_t *
 struct td_packing {
     struct td_seen_bits seen_a, seen_b;
     struct td_pack_plan plans[TD_PACK_TILE / TD_PACK_ROWS];
-    _Alignas(64) float wide[TD_PACK_TILE * TD_LANES]; /* side a, staged */
+    _Alignas(64) float wide[TD_PACK_TILE * TD_LANES]; /* side a, staged; later, packed pairs */
     struct td_packed packed;
 };
 
@@ -179,13 +179,14 @@ TD_INLINE int64_t td_pack_differing(const uint32_t *pairs, int64_t count, bool z
     return count - same;
 }
 
-/* Whether d^2 and d a are exact as doubles, for all pairs of a 16-bit type of which twice the magnitude is
- * `nearest` to zero, or `largest`. Where exponents are at most k apart, d has at most k + 1 bits more than a
- * float of the type; its square is exact where it has 26. */
+/* Whether d^2 and d a are exact as doubles, for all pairs of a 16-bit type of which one magnitude is
+ * `nearest` to zero and one the `largest`. Where exponents are at most k apart, d has at most k + 1 bits more
+ * than a float of the type; its square is exact where it has 26. */
 TD_INLINE bool td_pack_is_exact(enum td_dtype dtype, uint16_t nearest, uint16_t largest)
 {
-    const int digits = dtype == TD_BF16 ? 8 : 11;
-    return digits + (largest >> digits) - (nearest >> digits) + 1 <= 26;
+    const int digits = dtype == TD_BF16 ? 8 : 11,
+              apart = (largest >> (digits - 1)) - (nearest >> (digits - 1));
+    return digits + apart + 1 <= 26;
 }
 
 #endif

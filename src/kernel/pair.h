@@ -85,7 +85,7 @@ extern td_pair_lanes_kernel *const td_pair_lanes_scalar[TD_BF16 + 1][TD_BF16 + 1
 
 extern const struct td_pair_kernels td_pairs_scalar, td_pairs_vector;
 #if defined(__x86_64__)
-extern const struct td_pair_kernels td_pairs_avx2;
+extern const struct td_pair_kernels td_pairs_avx2, td_pairs_avx512;
 #endif
 
 /* Whether a block is gone over packed: at most half of its first pairs differ. */

@@ -14,38 +14,24 @@
  * The loops take all values to be finite. If one is not, the sums of |d| show it (an infinity or NaN never
  * leaves a sum again), or the bits of a packed block; then the block is done over by the specification.
  */
-#include "kernel/look.h"
 #include "kernel/pack.h"
-#include "kernel/pair.h"
+#include "kernel/pair_sums.h"
 #include "kernel/tier.h"
-#include "kernel/ulps.h"
 
 #include <string.h>
 
 #define PASTE(a, b) a##b
 #define TIER_TABLE(tier) PASTE(td_pairs_, tier)
 #define TIER_KERNELS(tier) PASTE(td_kernels_, tier)
+#define NARROW_NAME(name, tier) PASTE(name, tier)
+#define NARROW(name) NARROW_NAME(name, TD_NARROW) /* as tier.h declares them */
 
-typedef uint64_t td_vu64 __attribute__((vector_size(TD_VECTOR_BYTES)));
-#define SIGN ((uint64_t)1 << 63)
+/* Rows of a tile: 1024 pairs, 16 KiB at most. Memory is asked for one tile ahead, in pairs. Of packed pairs
+ * both sides take the place of one, so that less of L1 is in use. */
+enum { TILE = TD_PACK_TILE, AHEAD = TILE * TD_LANES, PACKED_TILE = TILE / 2 };
 
-/* Rows of a tile: 1024 pairs, 16 KiB at most. Memory is asked for one tile ahead, in pairs. */
-enum { TILE = TD_PACK_TILE, AHEAD = TILE * TD_LANES };
-
-/* The sums of a column: those of the differences, then d and d^2 of each side around its shift. */
-enum { A1 = TD_SUM_AB, A2, B1, B2, SUMS };
-
-struct sums {
-    struct td_doubles v[SUMS]; /* set by the first tile */
-    td_vd max_abs, max_rel;
-    td_vi64 max_ulp_wide; /* with the sign flipped, so that a signed comparison orders unsigned numbers */
-    td_vi64 differing;    /* counted downwards */
-    struct td_ulps ulps;
-    struct td_seen a, b;
-    bool by_words; /* whether float32 are looked at by their bits; what is seen then ends up in a and b */
-    struct td_seen_words words_a, words_b;
-    double shift_a, shift_b;
-};
+/* Columns that the registers hold at once: AVX-512 has twice as many. */
+enum { AT_ONCE = TD_VECTOR_BYTES == 64 ? 2 : 1 };
 
 /* Some rows of both sides: as they are in memory, and as doubles or floats. */
 struct tile {
@@ -53,16 +39,6 @@ struct tile {
     int64_t rows;
     bool first;
 };
-
-TD_INLINE td_vd absolute(td_vd x)
-{
-    return (td_vd)((td_vi64)x & INT64_MAX);
-}
-
-TD_INLINE int64_t width(enum td_dtype dtype)
-{
-    return dtype == TD_F64 ? 8 : dtype == TD_F32 ? 4 : 2;
-}
 
 /* Types whose distance is counted in 16 or 32 bits; that count tells how many differ as well. */
 TD_INLINE bool has_ulps(enum td_dtype ta, enum td_dtype tb)
@@ -82,55 +58,42 @@ TD_INLINE const uint8_t *widen_tile(enum td_dtype dtype, const uint8_t *p, int64
 
 /* --- Adding up ------------------------------------------------------------------------------------------ */
 
-/* d and d^2 of one side. The square of what is not shifted is exact where the type is not float64. */
-TD_INLINE void add_side(td_vd sum[2], enum td_dtype dtype, td_vd x, double shift, bool shifted, bool aside)
-{
-    td_vd d = shifted ? x - td_vd_all(shift) : x;
-    sum[0] = aside ? td_vd_add_aside(d, sum[0]) : sum[0] + d;
-    sum[1] = shifted || dtype == TD_F64 ? sum[1] + d * d : td_vd_exact_fma(d, d, sum[1]);
-}
-
-/* The difference of a vector of pairs, added to the sums of a column; |d|. `exact`: d^2 is. */
-TD_INLINE td_vd add_distances(td_vd sum[TD_SUM_AB], td_vd *max_abs, td_vd *max_rel, td_vd x, td_vd y,
-                              bool exact)
-{
-    td_vd d = absolute(x - y), size = absolute(x) + td_vd_all(TD_REL_EPSILON);
-    sum[TD_SUM_ABS] += d;
-    sum[TD_SUM_SQUARE] = exact ? td_vd_exact_fma(d, d, sum[TD_SUM_SQUARE]) : sum[TD_SUM_SQUARE] + d * d;
-    *max_abs = td_vd_max(d, *max_abs);
-    td_vd rel = d / size;
-    sum[TD_SUM_REL] += rel;
-    *max_rel = td_vd_max(rel, *max_rel);
-    return d;
-}
-
 /* All that a loop does not use should be in memory by now: the registers just suffice for what it does. */
 #define IN_MEMORY(p) __asm__ volatile("" : "+r"(p) : : "memory")
 
-/* Column c of a tile. Meanwhile it asks for the next tile's memory, which the loop would leave idle: every
- * other column for the same side, each for its share of the tile, so that the demand is even. */
-TD_INLINE void add_column(struct sums *s, int c, enum td_dtype ta, enum td_dtype tb, bool shifted,
-                          const struct tile *t)
+/* AT_ONCE columns of a tile, from column c on. Meanwhile it asks for the next tile's memory, which the loop
+ * would leave idle: every other column for the same side, each for its share of the tile, so that the demand
+ * is even. */
+TD_INLINE void add_columns(struct td_pair_sums *s, int c, enum td_dtype ta, enum td_dtype tb, bool shifted,
+                           const struct tile *t)
 {
     IN_MEMORY(s);
-    const int64_t shares = TD_ROW_DOUBLES / 2, size = c % 2 ? width(tb) : width(ta);
-    const uint8_t *ahead = (c % 2 ? t->b : t->a) + (AHEAD + c / 2 * (TILE * TD_LANES / shares)) * size;
-    td_vd sum[SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
+    const int64_t shares = TD_ROW_DOUBLES / 2;
+    const uint8_t *ahead[AT_ONCE];
+    td_vd sum[AT_ONCE][TD_COLUMN_SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
     td_vi64 differing = s->differing;
-    for (int k = 0; k < SUMS; k++)
-        sum[k] = t->first ? td_vd_all(0) : s->v[k].v[c];
-    for (int64_t at = 0; at < t->rows * TD_LANES; at += TD_LANES) {
-        td_vd x = td_column_load(ta, t->wide_a, at, c), y = td_column_load(tb, t->wide_b, at, c);
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += TD_LANES / shares * size;
-        add_side(&sum[A1], ta, x, s->shift_a, shifted, true);
-        add_side(&sum[B1], tb, y, s->shift_b, shifted, true);
-        td_vd d = add_distances(sum, &max_abs, &max_rel, x, y, false);
-        if (!has_ulps(ta, tb))
-            differing += d != td_vd_all(0);
+    for (int i = 0; i < AT_ONCE; i++) {
+        const bool of_b = (c + i) % 2;
+        ahead[i] = (of_b ? t->b : t->a) +
+                   (AHEAD + (c + i) / 2 * (TILE * TD_LANES / shares)) * td_width(of_b ? tb : ta);
+        for (int k = 0; k < TD_COLUMN_SUMS; k++)
+            sum[i][k] = t->first ? td_vd_all(0) : s->v[k].v[c + i];
     }
-    for (int k = 0; k < SUMS; k++)
-        s->v[k].v[c] = sum[k];
+    for (int64_t at = 0; at < t->rows * TD_LANES; at += TD_LANES) {
+        for (int i = 0; i < AT_ONCE; i++) {
+            td_vd x = td_column_load(ta, t->wide_a, at, c + i), y = td_column_load(tb, t->wide_b, at, c + i);
+            __builtin_prefetch(ahead[i], 0, 2);
+            ahead[i] += TD_LANES / shares * td_width((c + i) % 2 ? tb : ta);
+            td_add_side(&sum[i][TD_SUM_A1], ta, x, s->shift_a, shifted, true);
+            td_add_side(&sum[i][TD_SUM_B1], tb, y, s->shift_b, shifted, true);
+            td_vd d = td_add_distances(sum[i], &max_abs, &max_rel, x, y, false, i % 2 && ta != TD_F64);
+            if (!has_ulps(ta, tb))
+                differing += d != td_vd_all(0);
+        }
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        for (int k = 0; k < TD_COLUMN_SUMS; k++)
+            s->v[k].v[c + i] = sum[i][k];
     s->max_abs = max_abs;
     s->max_rel = max_rel;
     s->differing = differing;
@@ -144,8 +107,8 @@ TD_INLINE void add_products(double lanes[TD_LANES], enum td_dtype ta, const uint
     struct td_doubles sum = {{{0}}};
     for (int64_t row = 0; row < rows; row += TILE) {
         int64_t taken = rows - row < TILE ? rows - row : TILE;
-        const uint8_t *p = widen_tile(ta, a + row * TD_LANES * width(ta), taken, space[0]);
-        const uint8_t *q = widen_tile(tb, b + row * TD_LANES * width(tb), taken, space[1]);
+        const uint8_t *p = widen_tile(ta, a + row * TD_LANES * td_width(ta), taken, space[0]);
+        const uint8_t *q = widen_tile(tb, b + row * TD_LANES * td_width(tb), taken, space[1]);
         for (int64_t at = 0; at < taken * TD_LANES; at += TD_LANES)
             for (int c = 0; c < TD_ROW_DOUBLES; c++) {
                 td_vd x = td_column_load(ta, p, at, c), y = td_column_load(tb, q, at, c);
@@ -158,19 +121,13 @@ TD_INLINE void add_products(double lanes[TD_LANES], enum td_dtype ta, const uint
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
 
-TD_INLINE td_vi64 order_f64(td_vi64 bits)
-{
-    td_vi64 negative = bits < 0;
-    return ((td_vi64)(SIGN - (td_vu64)bits) & negative) | (bits & ~negative);
-}
-
-TD_INLINE void add_ulps_f64(struct sums *s, const uint8_t *a, const uint8_t *b, int64_t rows)
+TD_INLINE void add_ulps_f64(struct td_pair_sums *s, const uint8_t *a, const uint8_t *b, int64_t rows)
 {
     for (int64_t i = 0; i < rows * TD_ROW_DOUBLES; i++) {
-        td_vi64 x = order_f64((td_vi64)((const td_vd_loose *)a)[i]);
-        td_vi64 y = order_f64((td_vi64)((const td_vd_loose *)b)[i]);
+        td_vi64 x = td_vi64_order((td_vi64)((const td_vd_loose *)a)[i]);
+        td_vi64 y = td_vi64_order((td_vi64)((const td_vd_loose *)b)[i]);
         td_vu64 less = (td_vu64)(x < y), d = (td_vu64)x - (td_vu64)y;
-        td_vi64 distance = (td_vi64)(((d ^ less) - less) ^ SIGN), larger = distance > s->max_ulp_wide;
+        td_vi64 distance = (td_vi64)(((d ^ less) - less) ^ TD_SIGN_64), larger = distance > s->max_ulp_wide;
         s->max_ulp_wide = (distance & larger) | (s->max_ulp_wide & ~larger);
     }
 }
@@ -187,7 +144,7 @@ TD_INLINE void look_at_side(struct td_seen *seen, enum td_dtype dtype, const uin
 
 /* Both sides of a 16-bit type: looks at them, which shares the keys with their distances, and stages them. A
  * loop that only stages would wait for its stores. */
-TD_INLINE void look_and_stage(struct sums *s, enum td_dtype dtype, struct tile *t,
+TD_INLINE void look_and_stage(struct td_pair_sums *s, enum td_dtype dtype, struct tile *t,
                               float space[2][TILE * TD_LANES])
 {
     struct td_seen_keys seen_a = s->a.keys, seen_b = s->b.keys;
@@ -211,7 +168,7 @@ TD_INLINE void look_and_stage(struct sums *s, enum td_dtype dtype, struct tile *
 }
 
 /* How far float32 are apart, and, where `see`, both sides by their bits. */
-TD_INLINE void look_at_words(struct sums *s, const struct tile *t, bool see)
+TD_INLINE void look_at_words(struct td_pair_sums *s, const struct tile *t, bool see)
 {
     struct td_seen_words seen_a = s->words_a, seen_b = s->words_b;
     struct td_ulps_32 near = {{0}, {0}};
@@ -229,12 +186,12 @@ TD_INLINE void look_at_words(struct sums *s, const struct tile *t, bool see)
 }
 
 /* Looks at all of a tile, and makes it doubles or floats. */
-TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct tile *t,
+TD_INLINE void look(struct td_pair_sums *s, enum td_dtype ta, enum td_dtype tb, struct tile *t,
                     float space[2][TILE * TD_LANES])
 {
     const int64_t count = t->rows * TD_LANES;
     IN_MEMORY(s);
-    if (has_ulps(ta, tb) && width(ta) == 2) {
+    if (has_ulps(ta, tb) && td_width(ta) == 2) {
         look_and_stage(s, ta, t, space);
         t->wide_a = (const uint8_t *)space[0];
         t->wide_b = (const uint8_t *)space[1];
@@ -258,88 +215,97 @@ TD_INLINE void look(struct sums *s, enum td_dtype ta, enum td_dtype tb, struct t
 
 /* Packs a tile, and adds up side a: the one waits for the other's additions otherwise. Every other column
  * adds aside, so that all units are in use. */
-TD_INLINE void pack_and_add(struct sums *s, struct td_packing *k, enum td_dtype dtype, const uint8_t *a,
-                            const uint8_t *b, bool shifted)
+TD_INLINE void pack_and_add(struct td_pair_sums *s, struct td_packing *k, enum td_dtype dtype,
+                            const uint8_t *a, const uint8_t *b, bool shifted)
 {
     const uint8_t *wide = (const uint8_t *)k->wide;
     uint32_t *to = k->packed.pairs + k->packed.count;
     td_vd sums[TD_ROW_DOUBLES][2];
     for (int c = 0; c < TD_ROW_DOUBLES; c++)
         for (int i = 0; i < 2; i++)
-            sums[c][i] = s->v[A1 + i].v[c];
+            sums[c][i] = s->v[TD_SUM_A1 + i].v[c];
     for (int64_t at = 0; at < TILE * TD_LANES; at += TD_PACK_PAIRS) {
         __builtin_prefetch(a + (at + AHEAD) * 2, 0, 2);
         __builtin_prefetch(b + (at + AHEAD) * 2, 0, 2);
         to = td_pack_rows(to, a + at * 2, b + at * 2, &k->plans[at / TD_PACK_PAIRS]);
         for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
             for (int c = 0; c < TD_ROW_DOUBLES; c++)
-                add_side(sums[c], dtype, td_column_load(dtype, wide, row, c), s->shift_a, shifted,
-                         c % 2 == 0);
+                td_add_side(sums[c], dtype, td_column_load(dtype, wide, row, c), s->shift_a, shifted,
+                            c % 2 == 0);
     }
     k->packed.count = to - k->packed.pairs;
     for (int c = 0; c < TD_ROW_DOUBLES; c++)
         for (int i = 0; i < 2; i++)
-            s->v[A1 + i].v[c] = sums[c][i];
+            s->v[TD_SUM_A1 + i].v[c] = sums[c][i];
 }
 
-/* Makes rows of packed pairs floats, and sees how far they are apart; twice the magnitude nearest to zero. */
-TD_INLINE uint16_t stage_packed(struct sums *s, enum td_dtype dtype, const uint32_t *pairs, int64_t rows,
-                                float space[2][TILE * TD_LANES])
+/* Makes rows of packed pairs floats, and sees how far they are apart; the magnitude nearest to zero. */
+TD_INLINE uint16_t stage_packed(struct td_pair_sums *s, enum td_dtype dtype, const uint32_t *pairs,
+                                int64_t rows, float *a, float *b)
 {
-    td_vu16 max = s->ulps.narrow.max, nearest = (td_vu16){0} + UINT16_MAX;
+    td_vu32 max = s->ulps.wide.max, nearest = (td_vu32){0} + UINT32_MAX;
     for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
         for (int i = 0; i < TD_ROW_FLOATS; i++) {
             td_vu32 both = ((const td_vu32_loose *)(pairs + at))[i];
-            max = td_vu16_max(td_ulps_of_pairs(both), max);
-            nearest = td_vu16_min((td_vu16)both + (td_vu16)both, nearest);
+            max = td_vu32_max(td_ulps_of_pairs(both), max);
+            nearest = td_pairs_nearest(both, nearest);
         }
-        td_unpack(dtype, pairs + at, space[0] + at, space[1] + at);
+        td_unpack(dtype, pairs + at, a + at, b + at);
     }
-    s->ulps.narrow.max = max;
-    return td_vu16_least(nearest);
+    s->ulps.wide.max = max;
+    uint32_t least = UINT16_MAX;
+    for (int i = 0; i < TD_PER_FLOATS; i++) {
+        uint32_t low = nearest[i] & UINT16_MAX, high = nearest[i] >> 16;
+        least = low < least ? low : least;
+        least = high < least ? high : least;
+    }
+    return (uint16_t)least;
 }
 
 /* Column c of packed pairs. `exact`: side a is not shifted, and products are exact. */
-TD_INLINE void add_packed_column(struct sums *s, int c, int64_t rows, float space[2][TILE * TD_LANES],
+TD_INLINE void add_packed_column(struct td_pair_sums *s, int c, int64_t rows, const float *a, const float *b,
                                  bool exact, bool first)
 {
     td_vd sum[TD_SUM_AB], max_abs = s->max_abs, max_rel = s->max_rel;
-    td_vd moved = first ? td_vd_all(0) : s->v[B1].v[c], product = first ? td_vd_all(0) : s->v[B2].v[c];
+    td_vd moved = first ? td_vd_all(0) : s->v[TD_SUM_B1].v[c],
+          product = first ? td_vd_all(0) : s->v[TD_SUM_B2].v[c];
     for (int k = 0; k < TD_SUM_AB; k++)
         sum[k] = first ? td_vd_all(0) : s->v[k].v[c];
-    for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
-        td_vd x = td_vd_load_f32((const uint8_t *)(space[0] + at + c * TD_PER_DOUBLES));
-        td_vd y = td_vd_load_f32((const uint8_t *)(space[1] + at + c * TD_PER_DOUBLES)), d = x - y;
-        add_distances(sum, &max_abs, &max_rel, x, y, exact);
+    for (int64_t at = c * TD_PER_DOUBLES; at < rows * TD_LANES; at += TD_LANES) {
+        td_vd x = td_vd_load_f32((const uint8_t *)(a + at)), y = td_vd_load_f32((const uint8_t *)(b + at));
+        td_vd d = x - y;
+        td_add_distances(sum, &max_abs, &max_rel, x, y, exact, false);
         moved = td_vd_add_aside(d, moved);
         product = exact ? td_vd_exact_fma(d, x, product) : product + d * (x - td_vd_all(s->shift_a));
     }
     for (int k = 0; k < TD_SUM_AB; k++)
         s->v[k].v[c] = sum[k];
-    s->v[B1].v[c] = moved;
-    s->v[B2].v[c] = product;
+    s->v[TD_SUM_B1].v[c] = moved;
+    s->v[TD_SUM_B2].v[c] = product;
     s->max_abs = max_abs;
     s->max_rel = max_rel;
 }
 
-/* All that was packed, of which no magnitude is above `largest`; twice the one nearest to zero. The last row
- * is filled up with a pair of equals, which adds nothing. */
-TD_INLINE uint16_t add_packed(struct sums *s, enum td_dtype dtype, struct td_packed *packed, uint16_t largest)
+/* All that was packed, of which no magnitude is above `largest`; the one nearest to zero. The last row is
+ * filled up with a pair of equals, which adds nothing. */
+TD_INLINE uint16_t add_packed(struct td_pair_sums *s, enum td_dtype dtype, struct td_packing *k,
+                              uint16_t largest)
 {
-    _Alignas(64) float space[2][TILE * TD_LANES];
+    struct td_packed *packed = &k->packed;
+    float *a = k->wide, *b = a + PACKED_TILE * TD_LANES;
     const int64_t rows = packed->count / TD_LANES + 1;
     uint16_t nearest = UINT16_MAX, some = packed->count ? (uint16_t)packed->pairs[0] : 1;
     for (int i = 0; i < TD_LANES; i++)
         packed->pairs[packed->count + i] = some | (uint32_t)some << 16;
-    for (int64_t row = 0; row < rows; row += TILE) {
-        int64_t taken = rows - row < TILE ? rows - row : TILE;
-        uint16_t near = stage_packed(s, dtype, packed->pairs + row * TD_LANES, taken, space);
-        bool exact = s->shift_a == 0 && td_pack_is_exact(dtype, near, (uint16_t)(2 * largest));
+    for (int64_t row = 0; row < rows; row += PACKED_TILE) {
+        int64_t taken = rows - row < PACKED_TILE ? rows - row : PACKED_TILE;
+        uint16_t near = stage_packed(s, dtype, packed->pairs + row * TD_LANES, taken, a, b);
+        bool exact = s->shift_a == 0 && td_pack_is_exact(dtype, near, largest);
         for (int c = 0; c < TD_ROW_DOUBLES; c++)
             if (exact)
-                add_packed_column(s, c, taken, space, true, row == 0);
+                add_packed_column(s, c, taken, a, b, true, row == 0);
             else
-                add_packed_column(s, c, taken, space, false, row == 0);
+                add_packed_column(s, c, taken, a, b, false, row == 0);
         nearest = near < nearest ? near : nearest;
     }
     s->ulps.seen += td_pack_differing(packed->pairs, packed->count, nearest == 0);
@@ -348,7 +314,7 @@ TD_INLINE uint16_t add_packed(struct sums *s, enum td_dtype dtype, struct td_pac
 
 /* --- A block -------------------------------------------------------------------------------------------- */
 
-TD_INLINE bool all_finite(const struct sums *s)
+TD_INLINE bool all_finite(const struct td_pair_sums *s)
 {
     td_vd sum = {0};
     for (int i = 0; i < TD_ROW_DOUBLES; i++)
@@ -360,18 +326,18 @@ TD_INLINE bool all_finite(const struct sums *s)
     return count == TD_PER_DOUBLES;
 }
 
-TD_INLINE void scan(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b,
-                    int64_t rows, bool shifted)
+TD_INLINE void scan(struct td_pair_sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb,
+                    const uint8_t *b, int64_t rows, bool shifted)
 {
     float space[2][TILE * TD_LANES];
     for (int64_t row = 0; row < rows; row += TILE) {
-        struct tile t = {.a = a + row * TD_LANES * width(ta),
-                         .b = b + row * TD_LANES * width(tb),
+        struct tile t = {.a = a + row * TD_LANES * td_width(ta),
+                         .b = b + row * TD_LANES * td_width(tb),
                          .rows = rows - row < TILE ? rows - row : TILE,
                          .first = row == 0};
         look(s, ta, tb, &t, space);
-        for (int c = 0; c < TD_ROW_DOUBLES; c++)
-            add_column(s, c, ta, tb, shifted, &t);
+        for (int c = 0; c < TD_ROW_DOUBLES; c += AT_ONCE)
+            add_columns(s, c, ta, tb, shifted, &t);
     }
 }
 
@@ -389,11 +355,11 @@ TD_INLINE struct td_partial finish_side(const struct td_doubles sums[2], double 
     memcpy(s.s2, sums[1].v, sizeof s.s2);
     td_seen_note(&s, seen, dtype);
     for (int64_t i = count / TD_LANES * TD_LANES; i < count; i++)
-        td_sums_add(&s, i % TD_LANES, td_float_reader(dtype)(p + i * width(dtype)));
+        td_sums_add(&s, i % TD_LANES, td_float_reader(dtype)(p + i * td_width(dtype)));
     return td_sums_finish(&s, count);
 }
 
-TD_INLINE void collect(const struct sums *s, struct td_pair_lanes *out)
+TD_INLINE void collect(const struct td_pair_sums *s, struct td_pair_lanes *out)
 {
     for (int k = 0; k < TD_SUM_AB; k++)
         memcpy(out->sum[k], s->v[k].v, sizeof out->sum[k]);
@@ -403,7 +369,7 @@ TD_INLINE void collect(const struct sums *s, struct td_pair_lanes *out)
     for (int i = 0; i < TD_PER_DOUBLES; i++) {
         out->max_abs = s->max_abs[i] > out->max_abs ? s->max_abs[i] : out->max_abs;
         out->max_rel = s->max_rel[i] > out->max_rel ? s->max_rel[i] : out->max_rel;
-        double ulp = (double)((uint64_t)s->max_ulp_wide[i] ^ SIGN);
+        double ulp = (double)((uint64_t)s->max_ulp_wide[i] ^ TD_SIGN_64);
         out->max_ulp = ulp > out->max_ulp ? ulp : out->max_ulp;
         out->differing += (uint64_t)-s->differing[i];
     }
@@ -425,7 +391,7 @@ static void add_tail(struct td_pair_lanes *out, const struct td_pair_lanes *tail
     out->inf_same += tail->inf_same;
 }
 
-TD_INLINE void begin(struct sums *s, enum td_dtype ta, enum td_dtype tb)
+TD_INLINE void begin(struct td_pair_sums *s, enum td_dtype ta, enum td_dtype tb)
 {
     s->max_abs = s->max_rel = td_vd_all(0);
     s->max_ulp_wide = (td_vi64){0} + INT64_MIN;
@@ -440,14 +406,14 @@ TD_INLINE void begin(struct sums *s, enum td_dtype ta, enum td_dtype tb)
 }
 
 /* A whole block of a 16-bit type; false where something is not finite. */
-TD_INLINE bool packed_block(struct sums *s, enum td_dtype dtype, const uint8_t *a, const uint8_t *b,
+TD_INLINE bool packed_block(struct td_pair_sums *s, enum td_dtype dtype, const uint8_t *a, const uint8_t *b,
                             struct td_pair_block *out)
 {
     struct td_packing k; /* most of it is written before it is read, so it is not worth clearing */
     k.seen_a = k.seen_b = TD_SEEN_NO_BITS;
     k.packed.count = 0;
     s->shift_a = td_vector_shift(dtype, a, TD_BLOCK_LENGTH, 2);
-    s->v[A1] = s->v[A2] = (struct td_doubles){{{0}}};
+    s->v[TD_SUM_A1] = s->v[TD_SUM_A2] = (struct td_doubles){{{0}}};
     for (const uint8_t *p = a, *q = b; p < a + TD_BLOCK_LENGTH * 2;
          p += TILE * TD_LANES * 2, q += TILE * TD_LANES * 2) {
         td_pack_plan_tile(&k, dtype, p, q);
@@ -461,33 +427,34 @@ TD_INLINE bool packed_block(struct sums *s, enum td_dtype dtype, const uint8_t *
     uint16_t largest = largest_a > largest_b ? largest_a : largest_b;
     if (largest >= infinity)
         return false;
-    k.seen_b.nearest = td_vu16_min(k.seen_a.nearest, (td_vu16){0} + add_packed(s, dtype, &k.packed, largest));
+    k.seen_b.nearest = td_vu16_min(k.seen_a.nearest, (td_vu16){0} + add_packed(s, dtype, &k, largest));
     s->a.keys = td_bits_keys(&k.seen_a, s->a.keys, a, TD_BLOCK_LENGTH);
     s->b.keys = td_bits_keys(&k.seen_b, s->b.keys, b, TD_BLOCK_LENGTH);
-    out->a = finish_side(&s->v[A1], s->shift_a, &s->a, dtype, a, TD_BLOCK_LENGTH);
+    out->a = finish_side(&s->v[TD_SUM_A1], s->shift_a, &s->a, dtype, a, TD_BLOCK_LENGTH);
     return true;
 }
 
 /* Side b of a packed block of which all else is known. */
-TD_INLINE void follow(struct sums *s, enum td_dtype dtype, const uint8_t *b, struct td_pair_block *out)
+TD_INLINE void follow(struct td_pair_sums *s, enum td_dtype dtype, const uint8_t *b,
+                      struct td_pair_block *out)
 {
     double moves[TD_PAIR_MOVES][TD_LANES];
-    memcpy(moves[TD_MOVE_SUM], s->v[B1].v, sizeof moves[TD_MOVE_SUM]);
-    memcpy(moves[TD_MOVE_PRODUCT], s->v[B2].v, sizeof moves[TD_MOVE_PRODUCT]);
-    out->b = finish_side(&s->v[B1], 0, &s->b, dtype, b, TD_BLOCK_LENGTH);
+    memcpy(moves[TD_MOVE_SUM], s->v[TD_SUM_B1].v, sizeof moves[TD_MOVE_SUM]);
+    memcpy(moves[TD_MOVE_PRODUCT], s->v[TD_SUM_B2].v, sizeof moves[TD_MOVE_PRODUCT]);
+    out->b = finish_side(&s->v[TD_SUM_B1], 0, &s->b, dtype, b, TD_BLOCK_LENGTH);
     if (!td_pair_follow(&out->b, &out->a, s->shift_a, moves, out->pairs.sum[TD_SUM_SQUARE]))
         out->b = TIER_KERNELS(TD_TIER).stats[dtype](b, TD_BLOCK_LENGTH);
 }
 
 /* The rows of any block, and what each side of it comes to; false where something in them is not finite. */
-TD_INLINE bool plain_block(struct sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb,
+TD_INLINE bool plain_block(struct td_pair_sums *s, enum td_dtype ta, const uint8_t *a, enum td_dtype tb,
                            const uint8_t *b, int64_t count, struct td_pair_block *out)
 {
     int64_t rows = count / TD_LANES;
     if (ta == TD_F32 && tb == TD_F32 && rows > 0)
         s->by_words = td_row_has_both_signs(a) && td_row_has_both_signs(b);
-    s->shift_a = td_vector_shift(ta, a, count, width(ta));
-    s->shift_b = td_vector_shift(tb, b, count, width(tb));
+    s->shift_a = td_vector_shift(ta, a, count, td_width(ta));
+    s->shift_b = td_vector_shift(tb, b, count, td_width(tb));
     if (s->shift_a == 0 && s->shift_b == 0)
         scan(s, ta, a, tb, b, rows, false);
     else
@@ -498,8 +465,8 @@ TD_INLINE bool plain_block(struct sums *s, enum td_dtype ta, const uint8_t *a, e
         s->a.floats = td_words_floats(&s->words_a, s->a.floats, a, rows * TD_LANES);
         s->b.floats = td_words_floats(&s->words_b, s->b.floats, b, rows * TD_LANES);
     }
-    out->a = finish_side(&s->v[A1], s->shift_a, &s->a, ta, a, count);
-    out->b = finish_side(&s->v[B1], s->shift_b, &s->b, tb, b, count);
+    out->a = finish_side(&s->v[TD_SUM_A1], s->shift_a, &s->a, ta, a, count);
+    out->b = finish_side(&s->v[TD_SUM_B1], s->shift_b, &s->b, tb, b, count);
     return true;
 }
 
@@ -509,7 +476,7 @@ TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const
     int64_t rows = count / TD_LANES, taken = rows * TD_LANES;
     td_pair_lanes_kernel *exact = td_pair_lanes_scalar[ta][tb];
     struct td_pair_lanes lanes;
-    struct sums s; /* not all of it is ever used, so it is not worth clearing */
+    struct td_pair_sums s; /* not all of it is ever used, so it is not worth clearing */
     begin(&s, ta, tb);
     bool packs = td_pair_packs(ta, a, tb, b, count);
     if (!(packs ? packed_block(&s, ta, a, b, out) : plain_block(&s, ta, a, tb, b, count, out))) {
@@ -523,7 +490,7 @@ TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const
     collect(&s, &lanes);
     if (taken < count) {
         struct td_pair_lanes tail;
-        exact(a + taken * width(ta), b + taken * width(tb), count - taken, &tail);
+        exact(a + taken * td_width(ta), b + taken * td_width(tb), count - taken, &tail);
         add_tail(&lanes, &tail);
     }
     out->pairs = td_pair_finish(&lanes, count);
@@ -542,12 +509,12 @@ TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dt
     td_vi64 beyond = {0}, usual = (td_vi64){0} - 1; /* counted downwards; -1 where all are at most `least` */
     for (int64_t row = 0; row < count / TD_LANES; row += TILE) {
         int64_t taken = count / TD_LANES - row < TILE ? count / TD_LANES - row : TILE;
-        const uint8_t *p = widen_tile(ta, a + row * TD_LANES * width(ta), taken, space[0]);
-        const uint8_t *q = widen_tile(tb, b + row * TD_LANES * width(tb), taken, space[1]);
+        const uint8_t *p = widen_tile(ta, a + row * TD_LANES * td_width(ta), taken, space[0]);
+        const uint8_t *q = widen_tile(tb, b + row * TD_LANES * td_width(tb), taken, space[1]);
         for (int64_t at = 0; at < taken * TD_LANES; at += TD_LANES)
             for (int c = 0; c < TD_ROW_DOUBLES; c++) {
-                td_vd x = td_column_load(ta, p, at, c), d = absolute(x - td_column_load(tb, q, at, c));
-                beyond += d > td_vd_all(atol) + td_vd_all(rtol) * absolute(x);
+                td_vd x = td_column_load(ta, p, at, c), d = td_vd_absolute(x - td_column_load(tb, q, at, c));
+                beyond += d > td_vd_all(atol) + td_vd_all(rtol) * td_vd_absolute(x);
                 usual &= d <= td_vd_all(least);
             }
     }
@@ -559,42 +526,46 @@ TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dt
     return found;
 }
 
-#define PAIR(name, ta, tb)                                                                          \
-    static void name(const void *a, const void *b, int64_t count, struct td_pair_block *out)        \
-    {                                                                                               \
-        block(ta, a, tb, b, count, out);                                                            \
-    }                                                                                               \
-    static struct td_beyond beyond_##name(const void *a, const void *b, int64_t count, double rtol, \
-                                          double atol, double least)                                \
-    {                                                                                               \
-        return beyond(ta, a, tb, b, count, rtol, atol, least);                                      \
+#define DEFINE_PAIR(linkage, name, beyond_name, ta, tb)                                            \
+    linkage void name(const void *a, const void *b, int64_t count, struct td_pair_block *out)      \
+    {                                                                                              \
+        block(ta, a, tb, b, count, out);                                                           \
+    }                                                                                              \
+    linkage struct td_beyond beyond_name(const void *a, const void *b, int64_t count, double rtol, \
+                                         double atol, double least)                                \
+    {                                                                                              \
+        return beyond(ta, a, tb, b, count, rtol, atol, least);                                     \
     }
+#define PAIR(name, ta, tb) DEFINE_PAIR(static, name, beyond_##name, ta, tb)
 
 PAIR(f64_f64, TD_F64, TD_F64)
 PAIR(f32_f32, TD_F32, TD_F32)
 PAIR(f32_f16, TD_F32, TD_F16)
 PAIR(f32_bf16, TD_F32, TD_BF16)
 PAIR(f16_f32, TD_F16, TD_F32)
-PAIR(f16_f16, TD_F16, TD_F16)
 PAIR(f16_bf16, TD_F16, TD_BF16)
 PAIR(bf16_f32, TD_BF16, TD_F32)
 PAIR(bf16_f16, TD_BF16, TD_F16)
-PAIR(bf16_bf16, TD_BF16, TD_BF16)
+#if TD_HAS_NARROW
+DEFINE_PAIR(, NARROW(td_pair_f16_), NARROW(td_beyond_f16_), TD_F16, TD_F16)
+DEFINE_PAIR(, NARROW(td_pair_bf16_), NARROW(td_beyond_bf16_), TD_BF16, TD_BF16)
+#endif
 
 const struct td_pair_kernels TIER_TABLE(TD_TIER) = {
     .loop =
         {
             [TD_F64] = {[TD_F64] = f64_f64},
             [TD_F32] = {[TD_F32] = f32_f32, [TD_F16] = f32_f16, [TD_BF16] = f32_bf16},
-            [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = f16_f16, [TD_BF16] = f16_bf16},
-            [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = bf16_bf16},
+            [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = NARROW(td_pair_f16_), [TD_BF16] = f16_bf16},
+            [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = NARROW(td_pair_bf16_)},
         },
     .beyond =
         {
             [TD_F64] = {[TD_F64] = beyond_f64_f64},
             [TD_F32] = {[TD_F32] = beyond_f32_f32, [TD_F16] = beyond_f32_f16, [TD_BF16] = beyond_f32_bf16},
-            [TD_F16] = {[TD_F32] = beyond_f16_f32, [TD_F16] = beyond_f16_f16, [TD_BF16] = beyond_f16_bf16},
+            [TD_F16] =
+                {[TD_F32] = beyond_f16_f32, [TD_F16] = NARROW(td_beyond_f16_), [TD_BF16] = beyond_f16_bf16},
             [TD_BF16] =
-                {[TD_F32] = beyond_bf16_f32, [TD_F16] = beyond_bf16_f16, [TD_BF16] = beyond_bf16_bf16},
+                {[TD_F32] = beyond_bf16_f32, [TD_F16] = beyond_bf16_f16, [TD_BF16] = NARROW(td_beyond_bf16_)},
         },
 };

@@ -9,6 +9,8 @@
 
 enum { BEYOND, LOST, SUBNORMAL, COUNTERS };
 
+enum { STEP = 1024 }; /* elements made doubles at a time */
+
 struct counting {
     enum td_dtype dtype;
     struct td_range range;
@@ -44,9 +46,9 @@ static void visit(void *context, uint64_t slot, const void *elements, int64_t co
     const struct td_range r = c->range;
     uint64_t *tally = td_tallies_take(&c->tallies);
     int64_t size = (int64_t)td_dtype_size(c->dtype);
-    for (int64_t at = 0; at < count; at += TD_BLOCK_LENGTH) {
-        double values[TD_BLOCK_LENGTH];
-        int64_t taken = count - at < TD_BLOCK_LENGTH ? count - at : TD_BLOCK_LENGTH;
+    for (int64_t at = 0; at < count; at += STEP) {
+        double values[STEP];
+        int64_t taken = count - at < STEP ? count - at : STEP;
         uint64_t beyond = 0, small = 0, lost = 0;
         td_convert_f64(c->dtype, (const uint8_t *)elements + at * size, taken, values);
         for (int64_t i = 0; i < taken; i++) {

@@ -54,11 +54,12 @@ static void collect_blocks(void *context, uint64_t slots)
     }
 }
 
-static tdbg_status pass_blocks(const struct td_stream *stream, struct td_pool *pool, struct td_job *job,
-                               double scale, struct td_partial *out, struct tdbg_error *error)
+static tdbg_status pass_blocks(const struct td_kernels *kernels, const struct td_stream *stream,
+                               struct td_pool *pool, struct td_job *job, double scale, struct td_partial *out,
+                               struct tdbg_error *error)
 {
-    struct pass pass = {.dtype = stream->dtype, .scale = scale, .total = TD_PARTIAL_EMPTY};
-    TD_TRY(td_kernels_select(&pass.kernels, error));
+    struct pass pass = {
+        .kernels = kernels, .dtype = stream->dtype, .scale = scale, .total = TD_PARTIAL_EMPTY};
     size_t slots = pool ? TD_SWEEP_SLOTS : 1;
     struct td_partial only = TD_PARTIAL_EMPTY;
     pass.slots = pool ? malloc(slots * sizeof *pass.slots) : &only;
@@ -194,33 +195,49 @@ static void finish(const struct td_stream *stream, struct td_partial p, double s
     td_partial_report(&p, scale, out);
 }
 
-static tdbg_status stream_stats(const struct td_stream *stream, struct td_pool *pool, struct td_job *job,
-                                struct tdbg_stats *out, struct tdbg_error *error)
+static tdbg_status stream_stats(const struct td_kernels *kernels, const struct td_stream *stream,
+                                struct td_pool *pool, struct td_job *job, struct tdbg_stats *out,
+                                struct tdbg_error *error)
 {
     struct td_partial total;
     double scale = 1;
     if (td_dtype_size(stream->dtype) == 1) {
         TD_TRY(pass_bytes(stream, pool, job, &total, error));
     } else {
-        TD_TRY(pass_blocks(stream, pool, job, 1, &total, error));
+        TD_TRY(pass_blocks(kernels, stream, pool, job, 1, &total, error));
         if (total.finite > 0 && total.min < total.max)
             scale = td_spread_scale(fmax(fabs(total.min), fabs(total.max)));
     }
     if (scale != 1) {
         struct td_partial scaled;
-        TD_TRY(pass_blocks(stream, pool, NULL, scale, &scaled, error));
+        TD_TRY(pass_blocks(kernels, stream, pool, NULL, scale, &scaled, error));
         td_partial_complete(&total, &scaled);
     }
     finish(stream, total, scale, out);
     return TDBG_OK;
 }
 
-tdbg_status td_stats(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
-                     struct tdbg_stats *out, struct tdbg_error *error)
+static tdbg_status tensor_stats(const struct td_kernels *kernels, const struct td_tensor *tensor,
+                                struct td_pool *pool, struct td_job *job, struct tdbg_stats *out,
+                                struct tdbg_error *error)
 {
     struct td_stream stream;
     TD_TRY(td_stream_init(&stream, tensor, error));
-    tdbg_status status = stream_stats(&stream, pool, job, out, error);
+    tdbg_status status = stream_stats(kernels, &stream, pool, job, out, error);
     td_stream_release(&stream);
     return status;
+}
+
+tdbg_status td_stats(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
+                     struct tdbg_stats *out, struct tdbg_error *error)
+{
+    const struct td_kernels *kernels;
+    TD_TRY(td_kernels_select(&kernels, error));
+    return tensor_stats(kernels, tensor, pool, job, out, error);
+}
+
+tdbg_status td_stats_with(const struct td_kernels *kernels, const struct td_tensor *tensor,
+                          struct tdbg_stats *out, struct tdbg_error *error)
+{
+    return tensor_stats(kernels, tensor, NULL, NULL, out, error);
 }

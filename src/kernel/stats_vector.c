@@ -1,11 +1,11 @@
 /* stats_vector.c: the statistics of one block in vectors; compiled once per vector tier.
  *
- * TD_TIER names the tier, TD_VECTOR_BYTES its registers. A block goes through in stages of 512 elements, each
- * seen by two short loops that fit the registers: one looks at the elements (minimum, maximum, zeros), the
- * other adds them up as doubles. Where all of it fits, one loop does both. All values are taken to be finite
- * at first: it is the common case, and if one is not, the sums of d and d^2 show it, because an infinity or
- * NaN never leaves a sum again. Then the block is done over with masks. Either way the bits are those of
- * stats_scalar.c.
+ * TD_TIER names the tier, TD_NARROW the one whose loops over 16-bit types it has, TD_VECTOR_BYTES its
+ * registers. A block goes through in stages of 512 elements, each seen by two short loops that fit the
+ * registers: one looks at the elements (minimum, maximum, zeros), the other adds them up as doubles. Where
+ * all of it fits, one loop does both. All values are taken to be finite at first: it is the common case, and
+ * if one is not, the sums of d and d^2 show it, because an infinity or NaN never leaves a sum again. Then the
+ * block is done over with masks. Either way the bits are those of stats_scalar.c.
  */
 #include "kernel/look.h"
 #include "kernel/tier.h"
@@ -16,6 +16,8 @@
 #define TIER_TABLE(tier) PASTE(td_kernels_, tier)
 #define PAIR_TABLE(tier) PASTE(td_pairs_, tier)
 #define TILE_TABLE(tier) PASTE(td_tiles_, tier)
+#define NARROW_NAME(name, tier) PASTE(name, tier)
+#define NARROW(name) NARROW_NAME(name, TD_NARROW) /* as tier.h declares them */
 #define STRING(a) #a
 #define TIER_NAME(tier) STRING(tier)
 
@@ -187,19 +189,24 @@ static struct td_partial stats_f32(const void *elements, int64_t count)
     return block_stats(TD_F32, elements, count, 4);
 }
 
-static struct td_partial stats_f16(const void *elements, int64_t count)
+#if TD_HAS_NARROW
+struct td_partial NARROW(td_stats_f16_)(const void *elements, int64_t count)
 {
     return block_stats(TD_F16, elements, count, 2);
 }
 
-static struct td_partial stats_bf16(const void *elements, int64_t count)
+struct td_partial NARROW(td_stats_bf16_)(const void *elements, int64_t count)
 {
     return block_stats(TD_BF16, elements, count, 2);
 }
+#endif
 
 const struct td_kernels TIER_TABLE(TD_TIER) = {
     .name = TIER_NAME(TD_TIER),
-    .stats = {[TD_F64] = stats_f64, [TD_F32] = stats_f32, [TD_F16] = stats_f16, [TD_BF16] = stats_bf16},
+    .stats = {[TD_F64] = stats_f64,
+              [TD_F32] = stats_f32,
+              [TD_F16] = NARROW(td_stats_f16_),
+              [TD_BF16] = NARROW(td_stats_bf16_)},
     .pairs = &PAIR_TABLE(TD_TIER),
     .tiles = &TILE_TABLE(TD_TIER),
 };

@@ -7,8 +7,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* What must be gathered or converted goes through a buffer of this size per thread: within L2. */
+/* What must be gathered or converted goes through a buffer of this size per thread: within L2, and whole
+ * blocks of any type. */
 enum { GATHER_BYTES = 256 * 1024 };
+_Static_assert(GATHER_BYTES % (16 * TD_BLOCK_LENGTH) == 0, "a piece that is gathered ends with a block");
 
 /* --- Streams ------------------------------------------------------------------------------------------- */
 

@@ -20,16 +20,22 @@ static bool has_f16c(void)
     return __builtin_cpu_supports("f16c");
 #endif
 }
+
+static bool has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
 #endif
 
 const struct td_kernels *const *td_kernels_usable(void)
 {
     static const struct td_kernels *const plain[] = {&td_kernels_vector, &td_kernels_scalar, NULL};
 #if defined(__x86_64__)
-    static const struct td_kernels *const x86[] = {&td_kernels_avx2, &td_kernels_vector, &td_kernels_scalar,
-                                                   NULL};
+    static const struct td_kernels *const x86[] = {&td_kernels_avx512, &td_kernels_avx2, &td_kernels_vector,
+                                                   &td_kernels_scalar, NULL};
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
-        return x86;
+        return has_avx512() ? x86 : x86 + 1;
 #endif
     return plain;
 }
@@ -38,7 +44,7 @@ tdbg_status td_kernels_select(const struct td_kernels **out, struct tdbg_error *
 {
     const struct td_kernels *const *tiers = td_kernels_usable();
     const char *wanted = getenv("TDBG_CPU");
-    if (!wanted || !*wanted) {
+    if (!wanted || !*wanted || strcmp(wanted, "best") == 0) {
         *out = tiers[0];
         return TDBG_OK;
     }

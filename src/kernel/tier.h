@@ -3,9 +3,11 @@
  *     scalar   plain C, the specification
  *     vector   the compiler's vector extensions at the width every CPU of the architecture has
  *     avx2     the same source compiled for AVX2, with F16C for float16 and FMA where it rounds no
- * differently
+ *              differently
+ *     avx512   the same for AVX-512 (F, DQ, BW, VL), with half of the divisions by multiplications
  *
- * All tiers give the same bits. The best one the CPU has is taken; TDBG_CPU=<name> overrides that.
+ * All tiers give the same bits. The best one the CPU has is taken; TDBG_CPU=<name> overrides that (`best`
+ * does not).
  */
 #ifndef TD_KERNEL_TIER_H
 #define TD_KERNEL_TIER_H
@@ -33,10 +35,20 @@ TD_CHECK tdbg_status td_kernels_select(const struct td_kernels **out, struct tdb
 /* All tiers of this build that the CPU can run, best first; NULL-terminated. For tests and benchmarks. */
 const struct td_kernels *const *td_kernels_usable(void);
 
+/* What a tier has for 16-bit types alone, by name: another one may have nothing better. */
+#define TD_DECLARE_NARROW(tier)                                                  \
+    struct td_partial td_stats_f16_##tier(const void *elements, int64_t count);  \
+    struct td_partial td_stats_bf16_##tier(const void *elements, int64_t count); \
+    td_pair_kernel td_pair_f16_##tier, td_pair_bf16_##tier;                      \
+    td_beyond_kernel td_beyond_f16_##tier, td_beyond_bf16_##tier
+
+TD_DECLARE_NARROW(vector);
+TD_DECLARE_NARROW(avx2);
+
 extern const struct td_kernels td_kernels_scalar; /* stats_scalar.c */
 extern const struct td_kernels td_kernels_vector; /* stats_vector.c */
 #if defined(__x86_64__)
-extern const struct td_kernels td_kernels_avx2; /* stats_vector.c again */
+extern const struct td_kernels td_kernels_avx2, td_kernels_avx512; /* stats_vector.c again */
 #endif
 
 #endif

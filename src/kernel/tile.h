@@ -98,7 +98,7 @@ struct td_tile_kernels {
 
 extern const struct td_tile_kernels td_tiles_scalar, td_tiles_vector;
 #if defined(__x86_64__)
-extern const struct td_tile_kernels td_tiles_avx2;
+extern const struct td_tile_kernels td_tiles_avx2, td_tiles_avx512;
 #endif
 
 #endif

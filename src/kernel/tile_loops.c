@@ -50,8 +50,7 @@ DEFINE_ROWS(dual_plain, 4, td_f32_at(q + 4 * i) - td_f32_at(p + 4 * i))
 DEFINE_ROWS(single_wide, 8, td_f64_at(p + 8 * i))
 DEFINE_ROWS(dual_wide, 8, td_f64_at(q + 8 * i) - td_f64_at(p + 8 * i))
 
-/* --- float32 in registers --------------------------------------------------------------------------------
- */
+/* --- float32 in registers ------------------------------------------------------------------------------- */
 
 #ifdef TD_VECTOR_BYTES
 

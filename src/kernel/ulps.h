@@ -16,7 +16,10 @@
 #include "kernel/lanes.h"
 #include "kernel/pair.h"
 
+typedef uint64_t td_vu64 __attribute__((vector_size(TD_VECTOR_BYTES)));
 typedef int32_t td_vi32_loose __attribute__((vector_size(TD_VECTOR_BYTES), aligned(1), may_alias));
+
+#define TD_SIGN_64 ((uint64_t)1 << 63)
 
 enum { TD_ULPS_NEAR = 1 << 23 };
 
@@ -31,7 +34,7 @@ struct td_ulps_16 {
     td_vi16 same;
 };
 
-/* Lanes of 32 bits for float32, of 16 for the others. */
+/* Lanes of 32 bits for float32 and for packed pairs, of 16 for the others. */
 struct td_ulps {
     int64_t seen;
     struct td_ulps_32 wide;
@@ -48,10 +51,19 @@ TD_INLINE td_vi32 td_vi32_order(td_vi32 bits)
 #endif
 }
 
+TD_INLINE td_vi64 td_vi64_order(td_vi64 bits)
+{
+    td_vi64 negative = bits < 0;
+    return ((td_vi64)(TD_SIGN_64 - (td_vu64)bits) & negative) | (bits & ~negative);
+}
+
 /* |x - y|, without the sign bit in the way. */
 TD_INLINE td_vu32 td_vi32_distance(td_vi32 x, td_vi32 y)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return (td_vu32)_mm512_sub_epi32(_mm512_max_epi32((__m512i)x, (__m512i)y),
+                                     _mm512_min_epi32((__m512i)x, (__m512i)y));
+#elif defined(__AVX2__) && TD_VECTOR_BYTES == 32
     return (td_vu32)_mm256_sub_epi32(_mm256_max_epi32((__m256i)x, (__m256i)y),
                                      _mm256_min_epi32((__m256i)x, (__m256i)y));
 #else
@@ -63,7 +75,9 @@ TD_INLINE td_vu32 td_vi32_distance(td_vi32 x, td_vi32 y)
 /* |x|; INT32_MIN is 2^31. */
 TD_INLINE td_vu32 td_vi32_size(td_vi32 x)
 {
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+#if defined(__AVX512F__) && TD_VECTOR_BYTES == 64
+    return (td_vu32)_mm512_abs_epi32((__m512i)x);
+#elif defined(__AVX2__) && TD_VECTOR_BYTES == 32
     return (td_vu32)_mm256_abs_epi32((__m256i)x);
 #else
     td_vu32 sign = (td_vu32)(x >> 31);
@@ -84,22 +98,29 @@ TD_INLINE struct td_ulps_16 td_ulps_see_16(struct td_ulps_16 u, td_vi16 x, td_vi
     return u;
 }
 
-/* Each lane's halves exchanged. */
-TD_INLINE td_vu32 td_vu32_swap(td_vu32 x)
+/* The distances of pairs of a 16-bit type, a pair in each lane of 32 bits. */
+TD_INLINE td_vu32 td_ulps_of_pairs(td_vu32 pairs)
 {
 #if defined(__AVX2__) && TD_VECTOR_BYTES == 32
-    const __m128i order = _mm_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    return (td_vu32)_mm256_shuffle_epi8((__m256i)x, _mm256_broadcastsi128_si256(order));
+    const __m256i one_less_other = _mm256_set1_epi32((int32_t)0xffff0001);
+    __m256i keys = (__m256i)td_vi16_order((td_vi16)pairs);
+    return td_vi32_size((td_vi32)_mm256_madd_epi16(keys, one_less_other));
 #else
-    return x << 16 | x >> 16;
+    td_vi32 x = (td_vi32)(pairs << 16) >> 16, y = (td_vi32)pairs >> 16;
+    td_vi32 sign_x = x >> 16, sign_y = y >> 16; /* as in td_vi16_order */
+    return td_vi32_size(((x ^ (sign_x & INT16_MAX)) - sign_x) - ((y ^ (sign_y & INT16_MAX)) - sign_y));
 #endif
 }
 
-/* The distances of pairs of a 16-bit type in lanes of 32 bits: each is there twice. */
-TD_INLINE td_vu16 td_ulps_of_pairs(td_vu32 pairs)
+/* The magnitudes of such pairs that are nearest to zero, so far: in each half of a lane. */
+TD_INLINE td_vu32 td_pairs_nearest(td_vu32 pairs, td_vu32 nearest)
 {
-    td_vi16 keys = td_vi16_order((td_vi16)pairs);
-    return td_vi16_distance(keys, (td_vi16)td_vu32_swap((td_vu32)keys));
+#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
+    return (td_vu32)td_vu16_min((td_vu16)(pairs & 0x7fff7fff), (td_vu16)nearest);
+#else
+    td_vu32 low = td_vu32_min(pairs & 0x7fff, nearest & 0xffff);
+    return low | td_vu32_min(pairs & 0x7fff0000, nearest & 0xffff0000);
+#endif
 }
 
 TD_INLINE bool td_vu32_any_beyond(td_vu32 x, uint32_t limit)
@@ -155,7 +176,7 @@ TD_INLINE void td_ulps_collect(const struct td_ulps *u, struct td_pair_lanes *ou
         max = u->wide.max[i] > max ? u->wide.max[i] : max;
         same -= u->wide.same[i];
     }
-    for (int i = 0; i < 2 * TD_PER_FLOATS; i++) {
+    for (int i = 0; i < TD_PER_KEYS; i++) {
         max = u->narrow.max[i] > max ? u->narrow.max[i] : max;
         same -= u->narrow.same[i];
     }
