@@ -115,10 +115,10 @@ void dump_init(struct dump *dump, const char *out, const char *side, enum dump_f
 void dump_close(struct dump *dump)
 {
     struct tdbg_error error;
-    if (tdbg_run_trouble(dump->run, &error) != TDBG_OK)
-        fprintf(stderr, "tiny_transformer: %s: %s\n", dump->folder, error.message);
-    if (tdbg_run_close(&dump->run) != TDBG_OK)
-        dump->failed = true;
+    if (tdbg_run_end(&dump->run, &error) == TDBG_OK)
+        return;
+    fprintf(stderr, "tiny_transformer: %s: %s\n", dump->folder, error.message);
+    dump->failed = true;
 }
 
 void dump_layer(struct dump *dump, int layer)

@@ -6,10 +6,13 @@
 The first layer begins sixty times too large, so its tanh saturates; and a bad batch at step 40 makes the loss NaN.
 docs/check.md walks through what tdbg says about it.
 """
+import pathlib
 import sys
 
-import tdbg
 import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+import tdbg  # noqa: E402
 
 torch.manual_seed(0)
 model = torch.nn.Sequential(

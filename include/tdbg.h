@@ -139,8 +139,9 @@ typedef struct tdbg_diff tdbg_diff;
 
 /* Zero or NULL: the default. One rule decides: a policy, tolerances, or a reference. */
 struct tdbg_diff_options {
-    const char *match;         /* auto, stage, exact, fuzzy, shape, regex:FROM=>TO, or a chain with commas */
-    double threshold;          /* similarity that fuzzy names need, up to 1 */
+    const char *match;         /* auto, stage, exact, fuzzy, fused, shape, regex:FROM=>TO, program:COMMAND, or
+                                * a chain with commas */
+    double threshold;          /* similarity that fuzzy names need, up to 1; 0: 0.6 */
     const char *pairs;         /* a JSON file of pairs by hand */
     const char *policy;        /* noise (follows types and depth), strict (a tolerance for each type) */
     const double *rtol, *atol; /* for every element; one alone: the other is 0 */
@@ -196,7 +197,9 @@ struct tdbg_run_options {
     struct tdbg_error *error; /* what was wrong when tdbg_run_open fails; may be NULL */
 };
 
-/* A tensor in memory. Strides count elements, as do all of tdbg; NULL: row-major without gaps. */
+/* A tensor in memory. Strides count elements, as do all of tdbg; NULL: row-major without gaps. `data` is the
+ * first element, also where strides are negative. (C++ must say `struct tdbg_tensor`: there is a function of
+ * that name.) */
 struct tdbg_tensor {
     const void *data;
     const char *dtype; /* a plain one: "float32", "bfloat16", "int64" */
@@ -211,6 +214,9 @@ TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_run_open(tdbg_run **run, const char *d
 
 /* Waits until everything is on disk. The first thing that went wrong while recording, if any. */
 TDBG_API tdbg_status tdbg_run_close(tdbg_run **run);
+
+/* The same, in words too. `error` may be NULL. */
+TDBG_API tdbg_status tdbg_run_end(tdbg_run **run, struct tdbg_error *error);
 
 /* What ended the recording early, the program going on; TDBG_OK while all is well. */
 TDBG_API tdbg_status tdbg_run_trouble(const tdbg_run *run, struct tdbg_error *error);

@@ -14,6 +14,9 @@ import subprocess
 import pytest
 from built import BINARY, LEAKS, PATIENCE, ROOT
 
+# Debian's oneDNN computes bfloat16 on AMX where the CPU has it, without asking the kernel, and dies of it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
+
 # Exit statuses that mean a crash or a sanitizer's finding; 2 is tdbg's own "trouble".
 SANITIZER_EXIT = 99
 
@@ -31,6 +34,7 @@ class Tdbg:
             **os.environ,
             "LC_ALL": "C.UTF-8",
             "NO_COLOR": "1",
+            "COLUMNS": "",  # as wide as need be, whatever terminal the tests were started from
             "ASAN_OPTIONS": f"{options}:allocator_may_return_null=1:{os.environ.get('ASAN_OPTIONS', '')}",
             "UBSAN_OPTIONS": options,
             "TSAN_OPTIONS": options,

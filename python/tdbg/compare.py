@@ -20,8 +20,8 @@ def diff(a, b, *, match=None, threshold=0.0, pairs=None, policy=None, rtol=None,
          layout=None, top=5):
     """Compares; the document that `tdbg diff --json` prints, as a dict.
 
-    match       how tensors are paired: "auto", "stage", "exact", "fuzzy", "shape", "regex:FROM=>TO", or a chain
-                with commas; threshold is the similarity that fuzzy names need
+    match       how tensors are paired: "auto", "stage", "exact", "fuzzy", "fused", "shape", "regex:FROM=>TO",
+                "program:COMMAND", or a chain with commas; threshold is the similarity that fuzzy names need
     pairs       a JSON file of pairs by hand
     policy      "noise" (the default: what rounding explains is no divergence) or "strict" (a tolerance per type)
     rtol, atol  a tolerance for every element, instead of a policy
@@ -63,6 +63,8 @@ def tolerance(value):
 
 def compared(a, b, reference, **options):
     """(document, words)"""
+    if a is None or b is None:
+        raise TypeError("a and b are paths, arrays, tensors, numbers, or dicts and lists of these, not None")
     with contextlib.ExitStack() as stack:
         path_a, path_b, path_r = (stack.enter_context(on_disk(value, name))
                                   for value, name in ((a, "a"), (b, "b"), (reference, "reference")))

@@ -17,9 +17,11 @@ reset is one counter a module.
 
 Hooks are objects and not methods: a copy or a pickle of a recorded model has hooks that do nothing.
 """
+import collections
 import functools
 import itertools
 import sys
+import weakref
 
 import torch
 
@@ -90,16 +92,90 @@ class Tap:
             close_abandoned(recording.run, mine.open, frame)
         if not mine.open:
             mine.replays = in_backward(frame)
+            mine.learns = torch.is_grad_enabled() or is_checkpointed(frame, "forward")
         mine.open.append((self, id(frame), frame.f_code))
         scope_begin(recording.run, self.scope)
 
-    def take(self, names, value, replayed):
+    def take(self, names, value, call, mine):
         """Records an output, and its gradient once that is known."""
         name, gradient = names
-        if name is not None and not replayed:
-            self.recording.write(name, value)
-        if gradient is not None and value.requires_grad:
-            value.register_hook(functools.partial(self.recording.write, gradient))
+        recording = self.recording
+        if name is not None:
+            recording.write(name, value)
+        if gradient is None:
+            return
+        if not value.requires_grad:
+            if mine.learns and not torch.is_grad_enabled():  # checkpointing may run this call again
+                recording.waiting[self][call] = True
+        elif value.is_leaf:
+            recording.leaves.follow(self, gradient, value)
+        else:
+            value.register_hook(functools.partial(recording.write, gradient))
+
+    def take_again(self, mine, output):
+        """The outputs of a call that checkpointing runs again: they have been recorded, their gradients have not."""
+        if mine.segment is None or mine.segment.waiting is not self.recording.waiting:
+            mine.segment = Segment(self.recording.waiting)
+        place = mine.segment.enter(self)
+        for leaf, value in leaves(output, "output"):
+            _, gradient = self.named(leaf, 1)
+            if gradient is not None and value.requires_grad:
+                if value.is_leaf:
+                    self.recording.leaves.follow(self, gradient, value)
+                else:
+                    value.register_hook(functools.partial(mine.segment.write, mine, self, leaf, place))
+
+
+class Segment:
+    """A stretch of the model that checkpointing runs again, from its first call to its first gradient.
+
+    The last segment of the forward comes first, but the calls within it come in their order. So which calls of a module
+    they were is known once there are no more of them: they are the last that are still waiting for their gradients.
+    """
+
+    def __init__(self, waiting):
+        self.waiting = waiting  # of the step
+        self.places = collections.Counter()
+        self.calls = None
+
+    def enter(self, tap):
+        """Another call of the module; its place among them."""
+        self.places[tap] += 1
+        return self.places[tap] - 1
+
+    def write(self, mine, tap, leaf, place, gradient):
+        if self.calls is None:
+            mine.segment = None
+            self.calls = {tap: self.claim(tap, count) for tap, count in self.places.items()}
+        _, name = tap.named(leaf, self.calls[tap][place])
+        tap.recording.write(name, gradient)
+
+    def claim(self, tap, count):
+        """The numbers of the calls; from 1 in a second backward pass, where none waits any more."""
+        waiting = self.waiting[tap]
+        calls = list(waiting)[-count:]
+        for call in calls:
+            del waiting[call]
+        return calls if len(calls) == count else range(1, count + 1)
+
+
+class Leaves:
+    """Hooks on tensors that outlive the step, such as a parameter that a module returns: one for each module and tensor,
+    however often it is returned, and removed with the recording."""
+
+    def __init__(self):
+        self.handles = {}
+
+    def follow(self, tap, gradient, value):
+        key = tap, id(value)
+        if key not in self.handles:
+            alive = weakref.ref(value, lambda _: self.handles.pop(key, None))
+            self.handles[key] = alive, value.register_hook(functools.partial(tap.recording.write, gradient))
+
+    def remove(self):
+        for _, handle in self.handles.values():
+            handle.remove()
+        self.handles = {}
 
 
 class Enter(Hook):
@@ -146,13 +222,15 @@ class Leave(Hook):
         tap = self.tap
         recording = tap.recording
         mine = recording.threads.mine
-        replayed = mine.replays
-        call = next(recording.repeats[tap] if replayed else tap.calls)
-        if type(output) is Tensor:
-            tap.take(tap.first if call == 1 else tap.named("output", call), output, replayed)
+        if mine.replays:
+            tap.take_again(mine, output)
+        elif type(output) is Tensor:
+            call = next(tap.calls)
+            tap.take(tap.first if call == 1 else tap.named("output", call), output, call, mine)
         else:
+            call = next(tap.calls)
             for leaf, value in leaves(output, "output"):
-                tap.take(tap.named(leaf, call), value, replayed)
+                tap.take(tap.named(leaf, call), value, call, mine)
         if tap.cost:
             cost(recording.run, flops(tap.cost, module, args, output), 0.0, 0.0)
         leave(recording.run, mine.open, tap)
@@ -186,9 +264,14 @@ def in_backward(frame):
     """Whether this call is a forward that checkpointing runs again."""
     if backward_under_way:
         return backward_under_way() != -1
+    return is_checkpointed(frame, "backward", "unpack")
+
+
+def is_checkpointed(frame, *within):
+    """Whether checkpointing makes this call, from a function of its own that has one of these names."""
     while frame is not None:
         code = frame.f_code
-        if code.co_name in ("backward", "unpack") and code.co_filename.endswith("torch/utils/checkpoint.py"):
+        if code.co_name in within and code.co_filename.endswith("torch/utils/checkpoint.py"):
             return True
         frame = frame.f_back
     return False

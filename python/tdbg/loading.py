@@ -108,8 +108,8 @@ class Tensors(collections.abc.Mapping):
         name, reason, found = ctypes.c_char_p(), ctypes.c_char_p(), {}
         for i in range(library.tdbg_input_skipped(self._handle)):
             library.tdbg_input_skip(self._handle, i, ctypes.byref(name), ctypes.byref(reason))
-            found[decode(name.value)] = decode(reason.value)
-        return found
+            found.setdefault(decode(name.value), []).append(decode(reason.value))
+        return {name: "; ".join(reasons) for name, reasons in found.items()}
 
     def _place(self, name):
         try:

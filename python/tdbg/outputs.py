@@ -26,12 +26,21 @@ def leaves(value, name, depth=0):
 
 
 def parts(value):
+    """Names and items. What a container that makes its items when asked cannot give is passed over: a model must not
+    fail because it is recorded."""
     if isinstance(value, collections.abc.Mapping):
-        return [(f".{key}", value[key]) for key in value]
+        return [(f".{key}", attempt(value.__getitem__, key)) for key in attempt(list, value) or ()]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return [(f".{field}", getattr(value, field)) for field in value._fields]
     if isinstance(value, (tuple, list)):
         return [(f"[{i}]", item) for i, item in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [(f".{field.name}", getattr(value, field.name, None)) for field in dataclasses.fields(value)]
+        return [(f".{field.name}", attempt(getattr, value, field.name)) for field in dataclasses.fields(value)]
     return []
+
+
+def attempt(function, *arguments):
+    try:
+        return function(*arguments)
+    except Exception:
+        return None

@@ -12,13 +12,16 @@ call returns. Nothing is computed here, and a tensor is copied here only when it
 another device, sparse, quantised.
 """
 import collections
+import collections.abc
 import contextlib
 import ctypes
 import fnmatch
 import functools
 import itertools
+import operator
 import os
 import pathlib
+import re
 import struct
 import sys
 import threading
@@ -27,7 +30,7 @@ import weakref
 import torch
 
 from ._library import MAX_DIMS, STATUSES, TENSOR, Error, ErrorInfo, RunOptions, check, decode, encode, library
-from .hooks import Enter, EnterRoot, Gradients, Leave, Tap
+from .hooks import Enter, EnterRoot, Gradients, Leave, Leaves, Tap
 
 NAMES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
          "float8_e5m2fnuz", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool", "complex64",
@@ -47,7 +50,8 @@ tdbg_tensor = library.tdbg_tensor
 alive = weakref.WeakSet()
 
 
-def record(model=None, path=None, tensors="*", every=1, grads=True, stats_only=False, **options):
+def record(model=None, path=None, tensors="*", every=1, grads=True, stats_only=False, *, capture=None, inputs=False,
+           params=False, replace=False, control=True):
     """Begins to record `model` into the folder `path`; a context manager, or a handle with step() and close().
 
     path        None: the folder that TDBG_RUN names; without it nothing is recorded, at next to no cost
@@ -62,19 +66,20 @@ def record(model=None, path=None, tensors="*", every=1, grads=True, stats_only=F
     replace     remove an earlier run in the folder; else it is an error
     control     whether a console may attach to the run
     """
-    return Recording(model, path, tensors, every, grads, stats_only, **options)
+    return Recording(model, path, tensors, every, grads, stats_only, capture, inputs, params, replace, control)
 
 
 class Thread:
     """What a thread hands tensors over with, made once, and the scopes it has open."""
-    __slots__ = ("tensor", "address", "shape", "open", "replays")
+    __slots__ = ("tensor", "address", "shape", "open", "replays", "learns", "segment")
 
     def __init__(self):
         self.tensor = ctypes.create_string_buffer(TENSOR_BYTES + 2 * MAX_DIMS * 8)
         self.address = ctypes.addressof(self.tensor)
         self.shape = self.address + TENSOR_BYTES
         self.open = []
-        self.replays = False
+        self.replays = self.learns = False  # of the outermost call: a forward run again; gradients are wanted
+        self.segment = None
 
 
 class Threads(threading.local):
@@ -87,10 +92,12 @@ class Threads(threading.local):
 class Recording:
     """A run under way. See tdbg.record."""
 
-    def __init__(self, model, path, tensors, every, grads, stats_only, capture=None, inputs=False, params=False,
-                 replace=False, control=True):
+    def __init__(self, model, path, tensors, every, grads, stats_only, capture, inputs, params, replace, control):
         if isinstance(model, torch.jit.ScriptModule):
             raise TypeError("a model in TorchScript takes no hooks; record the one it was made of")
+        if model is not None and not isinstance(model, torch.nn.Module):
+            raise TypeError(f"the model is a torch.nn.Module or None, not {type(model).__name__}")
+        every = operator.index(every)
         if every < 1:
             raise ValueError(f"every={every}: 1 or more")
         if capture and (every != 1 or stats_only):
@@ -100,10 +107,11 @@ class Recording:
         self.inputs = inputs
         self.threads = Threads()
         self.number = 0
-        self._patterns = [tensors] if isinstance(tensors, str) else list(tensors)
+        self._patterns = list(patterns(tensors))
         self._every = every
         self._parameters, self._stale = {}, True
-        self._taps, self._hooks = [], []
+        self.leaves = Leaves()
+        self._taps, self._hooks = [], [self.leaves]
         self._count_anew()
         self.run = open_run(path, capture or f"*@every:{every}={'stats' if stats_only else 'full'}", replace, control)
         self._finalizer = weakref.finalize(self, close_run, self.run, path)
@@ -115,7 +123,7 @@ class Recording:
 
     def step(self, number=None):
         """The next step begins, or the one of that number."""
-        self.number = self.number + 1 if number is None else number
+        self.number = self.number + 1 if number is None else operator.index(number)
         self._count_anew()
         library.tdbg_step(self.run, self.number)
         self._stale = True
@@ -126,8 +134,8 @@ class Recording:
         library.tdbg_scalar(self.run, encode(name), self.number if step is None else step, float(value))
 
     def tensor(self, name, value):
-        """A tensor that no module returns."""
-        self.write(encode(name), value)
+        """A tensor that no module returns; or what torch makes one of: an array, a list, a number."""
+        self.write(encode(name), torch.as_tensor(value))
 
     @contextlib.contextmanager
     def scope(self, name):
@@ -170,11 +178,13 @@ class Recording:
     # --- what the hooks tell ---------------------------------------------------------------------------------------
 
     def wants(self, name, module):
-        return any(fnmatch.fnmatchcase(name, p) or fnmatch.fnmatchcase(module, p) for p in self._patterns)
+        return any(p in (name, module) or fnmatch.fnmatchcase(name, p) or fnmatch.fnmatchcase(module, p)
+                   for p in self._patterns)
 
     def _count_anew(self):
         """A counter counts in one go, also when threads count together; so does a dict that makes it."""
         self.repeats = collections.defaultdict(functools.partial(itertools.count, 1))
+        self.waiting = collections.defaultdict(dict)  # calls of a module whose gradients checkpointing may yet make
         for tap in self._taps:
             tap.calls = itertools.count(1)
 
@@ -242,6 +252,18 @@ class Recording:
                 self._hooks.append(Gradients(self, f"{name}.grad", parameter))
 
 
+def patterns(tensors):
+    """Those given, and where one has a number in brackets, which names have too, another that takes it literally."""
+    several = isinstance(tensors, collections.abc.Iterable) and not isinstance(tensors, str)
+    for pattern in tensors if several else [tensors]:
+        if not isinstance(pattern, str):
+            raise TypeError(f"tensors={tensors!r}: a pattern or a list of them")
+        yield pattern
+        literal = re.sub(r"\[(\d+)\]", r"[[]\1]", pattern)
+        if literal != pattern:
+            yield literal
+
+
 def enter(module, tap, root):
     if not root:
         return module.register_forward_pre_hook(Enter(tap))
@@ -258,17 +280,16 @@ def open_run(path, capture, replace, control):
     options = RunOptions(capture=encode(capture), program=encode(program()), rank=rank, world=world, replace=replace,
                          no_control=not control, error=ctypes.pointer(error))
     status = library.tdbg_run_open(ctypes.byref(run), encode(path), ctypes.byref(options))
-    check(status, error, path and decode(encode(path)))
+    check(status, error)  # it names the folder
     return run.value
 
 
 def close_run(run, path):
     """Waits for the disk; what went wrong while recording, if anything did."""
     error = ErrorInfo()
-    library.tdbg_run_trouble(run, ctypes.byref(error))
-    status = library.tdbg_run_close(ctypes.byref(ctypes.c_void_p(run)))
-    message = decode(error.message) or "the last step could not be saved"
-    return Error(STATUSES[status], f"{path}: the recording ended early: {message}") if status else None
+    status = library.tdbg_run_end(ctypes.byref(ctypes.c_void_p(run)), ctypes.byref(error))
+    where = os.environ.get("TDBG_RUN") if path is None else path
+    return Error(STATUSES[status], f"{where}: the recording ended early: {decode(error.message)}") if status else None
 
 
 def program():

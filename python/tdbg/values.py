@@ -22,16 +22,14 @@ def is_path(value):
     return isinstance(value, (str, bytes, os.PathLike))
 
 
-def flatten(value, name="tensor"):
+def flatten(value, name=None):
     """Pairs of name and leaf."""
-    if isinstance(value, collections.abc.Mapping):
-        for key in value:
-            yield from flatten(value[key], str(key) if name == "tensor" else f"{name}.{key}")
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from flatten(item, str(i) if name == "tensor" else f"{name}.{i}")
+    if isinstance(value, (collections.abc.Mapping, list, tuple)):
+        items = value.items() if isinstance(value, collections.abc.Mapping) else enumerate(value)
+        for key, item in items:
+            yield from flatten(item, str(key) if name is None else f"{name}.{key}")
     else:
-        yield name, value
+        yield "tensor" if name is None else name, value
 
 
 def of_torch(tensor):
@@ -55,7 +53,8 @@ def of_numpy(value, name):
     import numpy
     array = numpy.asarray(value)
     if array.dtype.name not in TYPES:
-        raise TypeError(f"{name}: {array.dtype} is no type tdbg compares")
+        kind = type(value).__name__ if array.dtype.hasobject else array.dtype
+        raise TypeError(f"{name}: {kind} is no type tdbg compares")
     array = numpy.asarray(array, array.dtype.newbyteorder("="), order="C")
     return array.dtype.name, list(array.shape), array.reshape(-1).view(numpy.uint8)
 

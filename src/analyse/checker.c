@@ -104,7 +104,7 @@ enum td_role td_role_of_tensor(const char *name, const char *dtype)
 }
 
 /* The scale of a loss, as mixed precision keeps one, is no loss. */
-enum td_role td_role_of_scalar(const char *name)
+static enum td_role role_of_scalar(const char *name)
 {
     return strcasestr(name, "loss") && !strcasestr(name, "scale") ? TD_ROLE_LOSS : TD_ROLE_SCALAR;
 }
@@ -273,7 +273,7 @@ bool td_checker_tensor(struct td_checker *c, const struct td_run_tensor *row)
 bool td_checker_scalar(struct td_checker *c, const struct td_run_scalar *row)
 {
     struct td_series *s = find_series(c->scalars, row->name);
-    if (!s && !(s = add_series(c, &c->scalars, row->name, td_role_of_scalar(row->name))))
+    if (!s && !(s = add_series(c, &c->scalars, row->name, role_of_scalar(row->name))))
         return false;
     if (s->window) {
         s->window[s->seen % TD_RULE_WINDOW] = row->value;

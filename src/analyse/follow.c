@@ -2,14 +2,12 @@
 #include "analyse/follow.h"
 
 #include "analyse/series.h"
+#include "store/run_state.h"
 
-#include <errno.h>
 #include <search.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- Tracks --------------------------------------------------------------------------------------------- */
 
@@ -240,17 +238,6 @@ void td_follow_close(struct td_follow **follow)
     td_run_store_close(&f->store);
     free(f);
     *follow = NULL;
-}
-
-const char *td_run_state(const struct td_run_facts *facts)
-{
-    char host[sizeof facts->host] = "";
-    if (facts->ended_ns > 0)
-        return "ended";
-    (void)gethostname(host, sizeof host - 1);
-    bool here = !*facts->host || strcmp(host, facts->host) == 0 || strcmp(facts->host, "localhost") == 0;
-    bool gone = facts->pid > 0 && kill((pid_t)facts->pid, 0) != 0 && errno == ESRCH;
-    return here && gone ? "broken off" : "running";
 }
 
 static void take_facts(struct td_follow *f, const struct td_run_facts *facts)

@@ -73,10 +73,6 @@ void td_follow_close(struct td_follow **follow);
 /* Takes in what is new; the serial grows when there was anything. */
 TD_CHECK tdbg_status td_follow_refresh(struct td_follow *follow, struct tdbg_error *error);
 
-/* "ended", "running", or "broken off": the process is gone and never said goodbye. Where it ran elsewhere and
- * nobody can know, it counts as running. */
-const char *td_run_state(const struct td_run_facts *facts);
-
 /* The time of a scope that none of its children explains. */
 int64_t td_layer_self_ns(const struct td_layer *layer);
 

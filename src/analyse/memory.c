@@ -38,23 +38,12 @@ void td_memory_close(struct td_memory **memory)
     free(m);
 }
 
-uint64_t td_memory_peak(const struct td_memory *m)
-{
-    return m->moments[TD_MOMENT_PEAK].score;
-}
-
-uint64_t td_memory_live(const struct td_memory *m)
-{
-    return m->live.bytes;
-}
-
 size_t td_memory_owners(const struct td_memory *m)
 {
     return m->owner_count;
 }
 
-/* --- Owners ----------------------------------------------------------------------------------------------
- */
+/* --- Owners --------------------------------------------------------------------------------------------- */
 
 static struct td_owner *owner_of(struct td_memory *m, uint32_t id)
 {
@@ -112,8 +101,7 @@ static void change_owner(struct td_memory *m, struct td_owner *o, const struct t
     td_series_put(&o->by_number, o->numbers, GROWTH_SLOTS, (int64_t)m->allocations, before, o->live.bytes);
 }
 
-/* --- Granules and moments --------------------------------------------------------------------------------
- */
+/* --- Granules and moments ------------------------------------------------------------------------------- */
 
 static bool count_granules(struct td_memory *m, const struct td_block *block, bool freed)
 {
@@ -183,8 +171,7 @@ static bool haunt(struct td_memory *m, const struct td_block *block)
     return true;
 }
 
-/* --- Snapshots -------------------------------------------------------------------------------------------
- */
+/* --- Snapshots ------------------------------------------------------------------------------------------ */
 
 /* "0.5s" is half a second into the run. */
 static int64_t named_time(const char *name)
@@ -241,19 +228,27 @@ tdbg_status td_memory_snapshot(struct td_memory *m, const char *name, int64_t ti
     return TDBG_OK;
 }
 
-/* --- Events ----------------------------------------------------------------------------------------------
- */
+/* --- Events --------------------------------------------------------------------------------------------- */
 
-static tdbg_status pass_time(struct td_memory *m, int64_t time_ns, struct tdbg_error *error)
+tdbg_status td_memory_take_wanted(struct td_memory *m, int64_t until_ns, struct tdbg_error *error)
 {
-    if (m->events == 0)
-        m->begin_ns = m->now_ns = time_ns;
     for (int i = 0; i < 2; i++) {
-        if (m->want_ns[i] < 0 || time_ns - m->begin_ns < m->want_ns[i])
+        if (m->want_ns[i] < 0 || until_ns - m->begin_ns < m->want_ns[i])
             continue;
         m->want_ns[i] = -1;
         TD_TRY(td_memory_snapshot(m, m->want[i], m->now_ns, error));
     }
+    return TDBG_OK;
+}
+
+static tdbg_status pass_time(struct td_memory *m, int64_t time_ns, struct tdbg_error *error)
+{
+    if (m->events == 0) {
+        m->begin_ns = m->now_ns = time_ns;
+        for (int i = 0; i < MOVING_MOMENTS; i++)
+            m->moments[i].time_ns = time_ns; /* where they stay, unless one is reached */
+    }
+    TD_TRY(td_memory_take_wanted(m, time_ns, error));
     if (time_ns > m->now_ns)
         m->now_ns = time_ns;
     return TDBG_OK;

@@ -56,11 +56,7 @@ TD_CHECK tdbg_status td_memory_snapshot(struct td_memory *m, const char *name, i
 /* The two snapshots to compare; "peak" and "end" exist always. Borrowed. */
 void td_memory_want(struct td_memory *m, const char *from, const char *to);
 
-uint64_t td_memory_peak(const struct td_memory *m); /* so far */
-uint64_t td_memory_live(const struct td_memory *m);
-
-/* --- The report ------------------------------------------------------------------------------------------
- */
+/* --- The report ----------------------------------------------------------------------------------------- */
 
 enum td_memory_moment { TD_MOMENT_PEAK, TD_MOMENT_WORST, TD_MOMENT_END, TD_MOMENTS };
 

@@ -17,8 +17,7 @@ static size_t hash(uint64_t key)
     return (size_t)(key ^ key >> 29);
 }
 
-/* --- Blocks ----------------------------------------------------------------------------------------------
- */
+/* --- Blocks --------------------------------------------------------------------------------------------- */
 
 static struct td_block *block_slot(const struct td_block_map *map, uint64_t address)
 {
@@ -78,8 +77,7 @@ void td_block_remove(struct td_block_map *map, struct td_block *block)
     map->count--;
 }
 
-/* --- Granules --------------------------------------------------------------------------------------------
- */
+/* --- Granules ------------------------------------------------------------------------------------------- */
 
 static struct td_granule *granule_slot(const struct td_granule_map *map, uint64_t key)
 {
@@ -135,8 +133,7 @@ void td_granule_drop(struct td_granule_map *map, uint64_t key)
     map->count--;
 }
 
-/* --- Series ----------------------------------------------------------------------------------------------
- */
+/* --- Series --------------------------------------------------------------------------------------------- */
 
 static void halve(struct td_series *s, uint64_t *slots)
 {

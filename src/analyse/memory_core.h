@@ -113,13 +113,12 @@ struct td_memory {
     struct td_holdings holdings[2];
 };
 
+/* Snapshots that are named by a time, once it has come: what is live now was live then. */
+TD_CHECK tdbg_status td_memory_take_wanted(struct td_memory *m, int64_t until_ns, struct tdbg_error *error);
+
 /* What the owner held at a moving moment. */
 struct td_memory_amount td_owner_at(const struct td_owner *o, const struct td_moment_state *moment,
                                     int index);
-
-/* The blocks of a moment, in the order of addresses; to be freed. TD_MOMENT_END: those live now. */
-TD_CHECK tdbg_status td_memory_blocks(const struct td_memory *m, enum td_memory_moment moment,
-                                      struct td_block **out, size_t *count, struct tdbg_error *error);
 
 /* Fills the view's span, pages and holes; pins[owner] grows by the holes next to its blocks. */
 TD_CHECK tdbg_status td_memory_view_make(const struct td_memory *m, enum td_memory_moment moment,

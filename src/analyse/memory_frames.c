@@ -16,8 +16,7 @@ enum {
     LABEL_TEXT = MOST_FRAMES * FRAME_TEXT
 };
 
-/* --- Numbers by key --------------------------------------------------------------------------------------
- */
+/* --- Numbers by key ------------------------------------------------------------------------------------- */
 
 static size_t slot_of(const struct td_number_map *map, uint64_t key)
 {
@@ -64,8 +63,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 
 #define EMPTY_HASH UINT64_C(14695981039346656037)
 
-/* --- Frames ----------------------------------------------------------------------------------------------
- */
+/* --- Frames --------------------------------------------------------------------------------------------- */
 
 static uint64_t mix_value(uint64_t hash, const struct td_pickle_value *value)
 {
@@ -108,8 +106,7 @@ static uint32_t frame_number(struct td_frames *f, const struct td_pickle_value *
     return insert(&f->by_place, (uintptr_t)frame, number) ? number : 0;
 }
 
-/* --- Labels ----------------------------------------------------------------------------------------------
- */
+/* --- Labels --------------------------------------------------------------------------------------------- */
 
 static const char *text_of(const struct td_pickle_value *frame, const char *key, char *out, size_t size)
 {

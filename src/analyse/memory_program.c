@@ -47,8 +47,7 @@ struct watch {
     bool ended; /* the child; its status is in the book */
 };
 
-/* --- Shared memory ---------------------------------------------------------------------------------------
- */
+/* --- Shared memory -------------------------------------------------------------------------------------- */
 
 static tdbg_status share(struct watch *w, struct tdbg_error *error)
 {
@@ -79,8 +78,7 @@ static void unshare_all(struct watch *w)
         close(w->fd);
 }
 
-/* --- Starting --------------------------------------------------------------------------------------------
- */
+/* --- Starting ------------------------------------------------------------------------------------------- */
 
 static bool is_variable(const char *entry, const char *name)
 {
@@ -142,8 +140,7 @@ static tdbg_status start(struct watch *w, char *const *arguments, const char *sh
     return status;
 }
 
-/* --- Reading ---------------------------------------------------------------------------------------------
- */
+/* --- Reading -------------------------------------------------------------------------------------------- */
 
 static enum td_memory_pool pool_of(const struct td_shim_place *place, uint64_t address, uint64_t bytes)
 {
@@ -205,8 +202,7 @@ static tdbg_status meet(struct watch *w, int i, struct tdbg_error *error)
     return TDBG_OK;
 }
 
-/* --- The end of a process ---------------------------------------------------------------------------------
- */
+/* --- The end of a process ------------------------------------------------------------------------------- */
 
 static int descending(const void *a, const void *b)
 {

@@ -97,9 +97,11 @@ static void judge(struct td_memory_group *g, const uint64_t *curve, int n)
         drops += curve[i] < curve[i - 1];
     }
     bool steady = rises * 2 >= n - quarter && drops * 5 <= n - quarter;
-    g->grows = steady && held - early / 4 > early && held > early && is_much(g->at[TD_MOMENT_END]);
     double seconds = 1e-9 * (double)(g->last_ns - g->first_ns);
-    g->rate = g->grows && seconds > 0 ? (double)held / seconds : 0;
+    /* Everything at one moment: a state without a history, which tells no growth. */
+    g->grows =
+        seconds > 0 && steady && held - early / 4 > early && held > early && is_much(g->at[TD_MOMENT_END]);
+    g->rate = g->grows ? (double)held / seconds : 0;
 }
 
 enum { PARTS = GROWTH_SLOTS / 2 }; /* an owner's series may be this coarse */
@@ -236,7 +238,9 @@ tdbg_status td_memory_report_make(struct td_memory *m, const uint32_t *group_of,
         .unknown = m->unknown,
         .group_count = group_of ? group_count : m->owner_count,
     };
-    tdbg_status status = name_snapshots(m, &r, error);
+    tdbg_status status = td_memory_take_wanted(m, r.end_ns, error); /* nothing changed after the last event */
+    if (status == TDBG_OK)
+        status = name_snapshots(m, &r, error);
     if (status == TDBG_OK)
         status = make_groups(m, group_of, &r, error);
     if (status == TDBG_OK)

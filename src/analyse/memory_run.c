@@ -37,8 +37,7 @@ struct run_reading {
     struct tdbg_error *error;
 };
 
-/* --- Scopes and snapshots --------------------------------------------------------------------------------
- */
+/* --- Scopes and snapshots ------------------------------------------------------------------------------- */
 
 static bool visit_scope(void *context, const struct td_run_scope *row)
 {
@@ -91,8 +90,7 @@ static tdbg_status take_snapshots(struct run_reading *r, int64_t until)
     return TDBG_OK;
 }
 
-/* --- Blocks ----------------------------------------------------------------------------------------------
- */
+/* --- Blocks --------------------------------------------------------------------------------------------- */
 
 struct timed {
     int64_t time_ns;
@@ -162,8 +160,7 @@ static bool visit_blocks(void *context, int64_t id, int64_t step, const struct t
     return r->status == TDBG_OK;
 }
 
-/* --- A run -----------------------------------------------------------------------------------------------
- */
+/* --- A run ---------------------------------------------------------------------------------------------- */
 
 static tdbg_status read_rows(struct run_reading *r, struct td_run_store *store)
 {

@@ -45,8 +45,7 @@ struct reading {
     struct tdbg_error *error;
 };
 
-/* --- Events ----------------------------------------------------------------------------------------------
- */
+/* --- Events --------------------------------------------------------------------------------------------- */
 
 static tdbg_status hold(struct reading *r, uint64_t address, uint64_t bytes, uint32_t owner)
 {
@@ -101,8 +100,7 @@ static tdbg_status replay(struct reading *r, const struct td_trace_event *event)
     return TDBG_OK;
 }
 
-/* --- What was there before -------------------------------------------------------------------------------
- */
+/* --- What was there before ------------------------------------------------------------------------------ */
 
 static tdbg_status note_seen(struct reading *r, uint64_t address, bool allocated, bool *first)
 {
@@ -116,8 +114,8 @@ static tdbg_status note_seen(struct reading *r, uint64_t address, bool allocated
     return TDBG_OK;
 }
 
-/* What the trace frees without having allocated it; and how much more or less is reserved at its end. */
-static tdbg_status find_earlier(struct reading *r, uint64_t *taken, uint64_t *returned)
+/* What the trace frees without having allocated it. */
+static tdbg_status find_earlier(struct reading *r)
 {
     for (size_t i = 0; r->trace && i < r->trace->count; i++) {
         const struct td_trace_event *event = &r->trace->events[i];
@@ -126,11 +124,29 @@ static tdbg_status find_earlier(struct reading *r, uint64_t *taken, uint64_t *re
             TD_TRY(note_seen(r, event->address, allocates, &first));
         if (first && !allocates)
             TD_TRY(hold(r, event->address, event->bytes, 0));
-        *taken +=
-            event->action == TD_TRACE_GROW ? event->bytes : 0; /* wraps around for liars: only a figure */
-        *returned += event->action == TD_TRACE_SHRINK ? event->bytes : 0;
     }
     return TDBG_OK;
+}
+
+static bool is_here(const struct reading *r, const struct td_pickle_value *segment)
+{
+    return td_trace_is_record(segment) && td_trace_number(segment, "device", 0) == r->device;
+}
+
+/* When the trace begins: what is reserved at its end, without what it takes and with what it returns. Sums
+ * wrap around for liars: they are only a figure. */
+static uint64_t reserved_before(const struct reading *r)
+{
+    uint64_t taken = 0, had = 0;
+    for (size_t i = 0; r->segments && i < r->segments->count; i++)
+        if (is_here(r, r->segments->items[i]))
+            had += td_trace_number(r->segments->items[i], "total_size", 0);
+    for (size_t i = 0; r->trace && i < r->trace->count; i++) {
+        const struct td_trace_event *event = &r->trace->events[i];
+        taken += event->action == TD_TRACE_GROW ? event->bytes : 0;
+        had += event->action == TD_TRACE_SHRINK ? event->bytes : 0;
+    }
+    return had > taken ? had - taken : 0;
 }
 
 static bool is_active(const struct td_pickle_value *block)
@@ -171,26 +187,20 @@ static int64_t time_of(const struct reading *r, size_t index)
     return (int64_t)((us == TD_TRACE_NO_TIME ? (uint64_t)index : us) % (UINT64_C(1) << 52)) * 1000;
 }
 
+/* What is there when the trace begins; segments first, so that no moment has blocks without them. */
 static tdbg_status set_stage(struct reading *r)
 {
-    uint64_t taken = 0, returned = 0, at_end = 0;
     r->time_ns = time_of(r, 0);
-    TD_TRY(find_earlier(r, &taken, &returned));
-    for (size_t i = 0; r->segments && i < r->segments->count; i++) {
-        const struct td_pickle_value *segment = r->segments->items[i];
-        if (!td_trace_is_record(segment) || td_trace_number(segment, "device", 0) != r->device)
-            continue;
-        at_end += td_trace_number(segment, "total_size", 0);
-        TD_TRY(add_blocks(r, segment));
-    }
-    uint64_t before = at_end + returned;
-    r->reserved = before > taken ? before - taken : 0;
+    r->reserved = reserved_before(r);
     td_memory_reserve(r->memory, r->time_ns, r->reserved);
+    TD_TRY(find_earlier(r));
+    for (size_t i = 0; r->segments && i < r->segments->count; i++)
+        if (is_here(r, r->segments->items[i]))
+            TD_TRY(add_blocks(r, r->segments->items[i]));
     return TDBG_OK;
 }
 
-/* --- A device --------------------------------------------------------------------------------------------
- */
+/* --- A device ------------------------------------------------------------------------------------------- */
 
 static tdbg_status read_device(struct reading *r, struct td_job *job)
 {
@@ -221,9 +231,11 @@ static tdbg_status tell_device(struct td_memory_book *book, struct reading *r,
         status = read_device(r, job);
     if (status == TDBG_OK && !(story.title && story.note))
         status = td_fail_nomem(r->error);
-    if (status == TDBG_OK)
+    bool used =
+        status == TDBG_OK && td_memory_owners(r->memory); /* a machine may have GPUs that do nothing */
+    if (used)
         status = td_memory_story_finish(&story, r->memory, r->traces->frames.labels, 0, r->error);
-    if (status == TDBG_OK && story.report.allocations)
+    if (used && status == TDBG_OK)
         status = td_memory_book_add(book, &story, SIZE_MAX, r->error);
     td_memory_story_release(&story);
     td_memory_close(&r->memory);
@@ -232,8 +244,7 @@ static tdbg_status tell_device(struct td_memory_book *book, struct reading *r,
     return status;
 }
 
-/* --- The file --------------------------------------------------------------------------------------------
- */
+/* --- The file ------------------------------------------------------------------------------------------- */
 
 /* Devices that the segments name, or that have a trace. */
 static uint64_t count_devices(const struct td_pickle_value *segments, const struct td_pickle_value *lists)

@@ -20,8 +20,7 @@ void td_memory_story_release(struct td_memory_story *s)
     *s = (struct td_memory_story){0};
 }
 
-/* --- Groups ----------------------------------------------------------------------------------------------
- */
+/* --- Groups --------------------------------------------------------------------------------------------- */
 
 struct named {
     const char *name;
@@ -84,8 +83,7 @@ bool td_memory_story_found(const struct td_memory_story *s)
     return fragmented || (s->judged && s->report.leaks > 0);
 }
 
-/* --- Books -----------------------------------------------------------------------------------------------
- */
+/* --- Books ---------------------------------------------------------------------------------------------- */
 
 static uint64_t peak_of(const struct td_memory_story *s)
 {

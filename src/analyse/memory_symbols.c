@@ -16,6 +16,7 @@ enum { FRAME_TEXT = 512, STACK_TEXT = 128 << 10 };
 /* A function on the stack; one that was inlined has no address of its own. */
 struct frame {
     char function[FRAME_TEXT / 2], place[FRAME_TEXT / 2]; /* place: "file.c:12", or the library's name */
+    bool library; /* of a header of the C++ library: as its templates become part of a program */
 };
 
 /* Looking a symbol up walks through all of its file, and stacks share most of their frames: each pc is looked
@@ -113,8 +114,7 @@ static bool is_runtime(const struct td_shim_module *module)
     return false;
 }
 
-/* --- Frames ----------------------------------------------------------------------------------------------
- */
+/* --- Frames --------------------------------------------------------------------------------------------- */
 
 enum { MOST_INLINED = 8 };
 
@@ -136,6 +136,7 @@ static void put_name(struct td_symbols *s, const char *name, uint64_t pc, struct
 static void put_line(struct frame *out, const char *file, int line)
 {
     snprintf(out->place, sizeof out->place, "%.200s:%d", base_name(file), line);
+    out->library = strstr(file, "/include/c++/") != NULL;
 }
 
 /* Where the inlined function was called, as the compiler noted it. */
@@ -191,6 +192,7 @@ static size_t find_frames(struct td_symbols *s, uint64_t pc, struct frame frames
     Dwfl_Module *module = file ? dwfl_addrmodule(s->dwfl, pc) : NULL;
     Dwfl_Line *line = module ? dwfl_module_getsrc(module, pc) : NULL;
     int number = 0;
+    frames[0] = (struct frame){0};
     const char *source = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
     put_name(s, module ? dwfl_module_addrname(module, pc) : NULL, pc, &frames[0]);
     if (!source) {
@@ -221,8 +223,7 @@ static const struct known_pc *name_frames(struct td_symbols *s, uint64_t pc)
     return known;
 }
 
-/* --- Labels ----------------------------------------------------------------------------------------------
- */
+/* --- Labels --------------------------------------------------------------------------------------------- */
 
 enum { NAMED_FRAMES = 3 }; /* a wrapper, who calls it, and who calls that */
 
@@ -237,7 +238,7 @@ static void add_frame(struct naming *n, const struct frame *frame, bool runtime)
     if (n->ended)
         return;
     td_buffer_printf(&n->stack, "%s%s (%s)", n->stack.size ? "\n" : "", frame->function, frame->place);
-    if (!runtime && n->named < NAMED_FRAMES)
+    if (!runtime && !frame->library && n->named < NAMED_FRAMES)
         td_buffer_printf(&n->name, "%s%s (%s)", n->named++ ? " < " : "", frame->function, frame->place);
     n->ended = strcmp(frame->function, "main") == 0;
 }

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-/* --- Records ---------------------------------------------------------------------------------------------
- */
+/* --- Records -------------------------------------------------------------------------------------------- */
 
 /* A larger dict is something else; looking for keys in it again and again could take forever. */
 enum { LARGEST_RECORD = 64 };
@@ -54,8 +53,7 @@ const struct td_pickle_value *td_trace_frames(const struct td_pickle_value *reco
     return frames;
 }
 
-/* --- Traces ----------------------------------------------------------------------------------------------
- */
+/* --- Traces --------------------------------------------------------------------------------------------- */
 
 tdbg_status td_traces_init(struct td_traces *t, struct td_arena *texts, struct tdbg_error *error)
 {

@@ -32,7 +32,8 @@ static int by_address(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-tdbg_status td_memory_blocks(const struct td_memory *m, enum td_memory_moment moment, struct td_block **out,
+/* The blocks of a moment, in the order of addresses; to be freed. TD_MOMENT_END: those live now. */
+static tdbg_status blocks_of(const struct td_memory *m, enum td_memory_moment moment, struct td_block **out,
                              size_t *count, struct tdbg_error *error)
 {
     const struct td_moment_state *then = moment == TD_MOMENT_END ? NULL : &m->moments[moment];
@@ -100,9 +101,9 @@ static void count_pages(struct sweep *s, const struct td_block *b)
 tdbg_status td_memory_view_make(const struct td_memory *m, enum td_memory_moment moment,
                                 struct td_memory_view *view, uint64_t *pins, struct tdbg_error *error)
 {
-    struct td_block *blocks;
-    size_t count;
-    TD_TRY(td_memory_blocks(m, moment, &blocks, &count, error));
+    struct td_block *blocks = NULL;
+    size_t count = 0;
+    TD_TRY(blocks_of(m, moment, &blocks, &count, error));
     struct sweep s = {.view = view, .pins = pins};
     for (size_t i = 0; i < count; i++) {
         const struct td_block *b = &blocks[i];

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Two profiles ----------------------------------------------------------------------------------------
- */
+/* --- Two profiles --------------------------------------------------------------------------------------- */
 
 struct compare {
     struct td_profile_comparison *out;
@@ -176,8 +175,7 @@ void td_profile_comparison_release(struct td_profile_comparison *comparison)
     *comparison = (struct td_profile_comparison){0};
 }
 
-/* --- Several ranks ---------------------------------------------------------------------------------------
- */
+/* --- Several ranks -------------------------------------------------------------------------------------- */
 
 /* The node of the same path in another profile, or TD_PROFILE_NONE. */
 static uint32_t same_path(const struct td_profile *p, uint32_t node, const struct td_profile *other)

@@ -60,8 +60,7 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-/* --- Where the time goes ---------------------------------------------------------------------------------
- */
+/* --- Where the time goes -------------------------------------------------------------------------------- */
 
 /* A group of scopes whose names differ in their first number only: layers.0.mlp, layers.1.mlp. */
 struct group {
@@ -180,8 +179,7 @@ static void find_tiny(struct judge *j)
           td_words_time(mean, (double)j->p->nodes[worst].total_ns / (double)j->p->nodes[worst].calls));
 }
 
-/* --- Siblings --------------------------------------------------------------------------------------------
- */
+/* --- Siblings ------------------------------------------------------------------------------------------- */
 
 /* Names that differ in their numbers only are of one family: layers.0, layers.1. */
 static bool same_family(const char *a, const char *b)
@@ -275,8 +273,7 @@ static void find_outliers(struct judge *j)
     }
 }
 
-/* --- Work ------------------------------------------------------------------------------------------------
- */
+/* --- Work ----------------------------------------------------------------------------------------------- */
 
 static double rate_of(const struct td_profile_node *n)
 {
@@ -311,8 +308,7 @@ static void find_slow_work(struct judge *j)
     }
 }
 
-/* --- Steps -----------------------------------------------------------------------------------------------
- */
+/* --- Steps ---------------------------------------------------------------------------------------------- */
 
 static double step_ns(const struct td_profile *p, size_t i)
 {
@@ -404,8 +400,7 @@ static void find_drift(struct judge *j)
           td_words_time(first, shift.median_a), td_words_time(last, shift.median_b), where);
 }
 
-/* --- The machine -----------------------------------------------------------------------------------------
- */
+/* --- The machine ---------------------------------------------------------------------------------------- */
 
 static void find_idle(struct judge *j)
 {

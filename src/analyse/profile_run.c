@@ -31,8 +31,7 @@ struct feed {
     struct tdbg_error *error;
 };
 
-/* --- Steps and scopes ------------------------------------------------------------------------------------
- */
+/* --- Steps and scopes ----------------------------------------------------------------------------------- */
 
 static bool count_step(void *context, const struct td_run_step *row)
 {
@@ -97,8 +96,7 @@ static bool add_scope(void *context, const struct td_run_scope *row)
     return f->status == TDBG_OK;
 }
 
-/* --- Calls -----------------------------------------------------------------------------------------------
- */
+/* --- Calls ---------------------------------------------------------------------------------------------- */
 
 static bool add_call(struct feed *f, int64_t step, const struct td_run_span *span)
 {

@@ -44,7 +44,6 @@ struct td_moment {
 };
 
 enum td_role td_role_of_tensor(const char *name, const char *dtype);
-enum td_role td_role_of_scalar(const char *name);
 
 /* Root mean square of the finite values. */
 double td_root_mean_square(const struct tdbg_stats *s);

@@ -146,8 +146,7 @@ static void make_device(struct thread *thread, const struct td_trace_event *e)
     thread->device = true;
 }
 
-/* --- Events to spans -------------------------------------------------------------------------------------
- */
+/* --- Events to spans ------------------------------------------------------------------------------------ */
 
 /* ONNX Runtime calls the time a node took NODE_kernel_time; torch numbers its steps. */
 static struct td_slice plain_name(const struct td_trace_event *e)
@@ -322,8 +321,7 @@ static tdbg_status read_events(struct trace *t, struct td_trace_text *text, stru
     return TDBG_OK;
 }
 
-/* --- Spans to calls --------------------------------------------------------------------------------------
- */
+/* --- Spans to calls ------------------------------------------------------------------------------------- */
 
 static int by_begin(const void *left, const void *right)
 {

@@ -180,8 +180,13 @@ static bool time_of(struct td_slice text, int64_t *out)
 
 /* --- Events --------------------------------------------------------------------------------------------- */
 
-static bool set_time(struct reader *r, struct td_slice text, int64_t *out)
+/* An event of which a time is not known is left out; one that says nonsense is no trace's. */
+static bool set_time(struct reader *r, struct td_slice text, int64_t *out, bool *unknown)
 {
+    if (td_slice_is(text, "null") || td_slice_is(text, "NaN")) {
+        *unknown = true;
+        return true;
+    }
     return time_of(text, out) || fail(r, "a time that is no number of microseconds");
 }
 
@@ -193,11 +198,11 @@ static bool set_field(struct reader *r, struct td_trace_event *e, struct td_slic
         if (k[0] == 'p' && k[1] == 'h')
             e->phase = value.size == 1 ? value.data[0] : '?';
         else if (k[0] == 't' && k[1] == 's')
-            return (e->timed = true) && set_time(r, value, &e->time_ns);
+            return (e->timed = true) && set_time(r, value, &e->time_ns, &e->unknown);
         break;
     case 3:
         if (memcmp(k, "dur", 3) == 0)
-            return set_time(r, value, &e->duration_ns);
+            return set_time(r, value, &e->duration_ns, &e->unknown);
         if (memcmp(k, "cat", 3) == 0)
             e->category = value;
         else if (memcmp(k, "pid", 3) == 0)
@@ -243,8 +248,10 @@ static bool read_event(struct reader *r, struct td_trace_event *event)
         if (!read_key(r, &key) || !read_value(r, &value) || !set_field(r, event, key, value) || !peek(r, &c))
             return false;
         r->at++;
-        if (c == '}')
+        if (c == '}') {
+            event->timed = event->timed && !event->unknown;
             return true;
+        }
         if (c != ',') {
             r->at--;
             return fail(r, "a comma is missing");
@@ -299,8 +306,7 @@ tdbg_status td_trace_scan_next(struct td_trace_scan *s, struct td_trace_event *e
     return TDBG_OK;
 }
 
-/* --- The document around them ----------------------------------------------------------------------------
- */
+/* --- The document around them --------------------------------------------------------------------------- */
 
 static bool find_events(struct reader *r, bool *found)
 {
@@ -327,6 +333,8 @@ static bool find_events(struct reader *r, bool *found)
 tdbg_status td_trace_scan_begin(struct td_trace_scan *s, struct td_trace_text *text, struct tdbg_error *error)
 {
     *s = (struct td_trace_scan){.text = text};
+    if (text->size >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0) /* a mark that the text is UTF-8 */
+        s->at = 3;
     for (;;) {
         struct reader r = reader_of(s);
         bool found = false;

@@ -22,7 +22,8 @@ struct td_trace_event {
     char phase; /* 0: not there */
     struct td_slice name, category, pid, tid, args;
     int64_t time_ns, duration_ns;
-    bool timed; /* has a time */
+    bool timed;   /* has a time */
+    bool unknown; /* a time is there, but not known: null */
 };
 
 struct td_trace_scan {

@@ -1,4 +1,4 @@
-/* arena.c: see arena.h. Chunks double from 4 KiB to 1 MiB; a larger request gets a chunk of its own. */
+/* arena.c: see arena.h. Chunks double from 512 bytes to 1 MiB; a larger request gets a chunk of its own. */
 #include "base/arena.h"
 
 #include "base/checked.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CHUNK = 4096, LAST_CHUNK = 1 << 20 };
+enum { FIRST_CHUNK = 512, LAST_CHUNK = 1 << 20 };
 
 struct td_arena_chunk {
     struct td_arena_chunk *next;

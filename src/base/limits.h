@@ -19,7 +19,8 @@
 #define TD_MAX_OVERLAPPING (INT64_C(1) << 34)
 
 /* Elements that one look at a tensor (a picture, a profile) may walk over, as nobody can stop it: some twenty
- * seconds. A sparse or expanded tensor of a few bytes can claim far more. */
+ * seconds. A sparse or expanded tensor of a few bytes can claim far more. Of such a tensor a comparison walks
+ * over as many, which takes a minute. */
 #define TD_MAX_LOOK (INT64_C(1) << 34)
 
 /* Bins of a histogram: each thread holds its own counts of them. */

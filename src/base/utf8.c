@@ -40,17 +40,31 @@ bool td_utf8_valid(const char *text, size_t length)
     return true;
 }
 
+/* Bytes at `text` that belong together; *bad: they are no UTF-8, or a control code. */
+static size_t take(const char *text, size_t length, bool *bad)
+{
+    uint32_t code = 0;
+    int step = td_utf8_decode(text, length, &code);
+    *bad = step == 0 || code < 0x20 || (code >= 0x7f && code < 0xa0);
+    return step ? (size_t)step : 1;
+}
+
+bool td_utf8_is_clean(const char *text)
+{
+    size_t length = strlen(text), at = 0;
+    bool bad = false;
+    while (at < length && !bad)
+        at += take(text + at, length - at, &bad);
+    return !bad;
+}
+
 void td_utf8_clean(char *text)
 {
     size_t length = strlen(text);
-    for (size_t at = 0; at < length;) {
-        uint32_t code = 0;
-        int step = td_utf8_decode(text + at, length - at, &code);
-        bool control = step > 0 && (code < 0x20 || (code >= 0x7f && code < 0xa0));
-        if (step == 0)
-            step = 1, control = true;
-        if (control)
-            memset(text + at, '?', (size_t)step);
-        at += (size_t)step;
+    for (size_t at = 0, step; at < length; at += step) {
+        bool bad;
+        step = take(text + at, length - at, &bad);
+        if (bad)
+            memset(text + at, '?', step);
     }
 }

@@ -12,6 +12,9 @@ int td_utf8_decode(const char *text, size_t length, uint32_t *code);
 
 bool td_utf8_valid(const char *text, size_t length);
 
+/* Valid, and without control codes. */
+bool td_utf8_is_clean(const char *text);
+
 /* Replaces bytes that are no UTF-8, and control codes, by '?' in place. */
 void td_utf8_clean(char *text);
 

@@ -43,21 +43,25 @@ static const struct {
                    {'u', 1, TD_U8},   {'u', 2, TD_U16}, {'u', 4, TD_U32}, {'u', 8, TD_U64},  {'f', 2, TD_F16},
                    {'f', 4, TD_F32},  {'f', 8, TD_F64}, {'c', 8, TD_C64}, {'c', 16, TD_C128}};
 
-/* Types that are no numbers, or numbers nobody can tell: `unit` bytes per unit of the size given. */
+/* Types that are no numbers, or numbers nobody can tell: `unit` bytes per unit of the size given, which is at
+ * least `least`. */
 static const struct {
     char kind;
-    uint8_t unit;
+    uint8_t unit, least;
     const char *reason;
 } other_types[] = {
-    {'O', 1, "object array: holds Python objects"},
-    {'S', 1, "holds byte strings"},
-    {'a', 1, "holds byte strings"},
-    {'U', 4, "holds text"},
-    {'M', 1, "holds dates (datetime64)"},
-    {'m', 1, "holds time spans (timedelta64)"},
-    {'V', 1, "raw bytes: the file does not say their type (bfloat16 and float8 are saved like this)"},
-    {'f', 1, "long double: its layout differs between machines"},
-    {'c', 1, "complex long double: its layout differs between machines"},
+    {'O', 1, 0, "object array: holds Python objects"},
+    {'S', 1, 0, "holds byte strings"},
+    {'a', 1, 0, "holds byte strings"},
+    {'U', 4, 0, "holds text"},
+    {'M', 1, 0, "holds dates (datetime64)"},
+    {'m', 1, 0, "holds time spans (timedelta64)"},
+    {'V', 1, 0, "raw bytes: the file does not say their type (bfloat16 and float8 are saved like this)"},
+    {'f', 1, 10, "long double: its layout differs between machines"},
+    {'f', 1, 0,
+     "floats of a size that numpy has none of: the file does not say their kind (float8_e5m2 is "
+     "saved like this)"},
+    {'c', 1, 0, "complex long double: its layout differs between machines"},
 };
 
 bool td_npy_type_parse(struct td_npy_type *out, const char *text)
@@ -83,7 +87,7 @@ bool td_npy_type_parse(struct td_npy_type *out, const char *text)
         return true;
     }
     for (size_t i = 0; i < sizeof other_types / sizeof *other_types; i++) {
-        if (other_types[i].kind != kind)
+        if (other_types[i].kind != kind || type.size < other_types[i].least)
             continue;
         type.reason = other_types[i].reason;
         type.pickled = kind == 'O';

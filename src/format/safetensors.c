@@ -136,7 +136,7 @@ static tdbg_status read_entries(json_t *header, uint64_t data_size, struct entry
     size_t n = 0;
     json_object_foreach(header, name, info)
     {
-        if (!strcmp(name, "__metadata__")) {
+        if (!strcmp(name, TD_SAFETENSORS_METADATA)) {
             TD_TRY(check_metadata(info, error));
             continue;
         }

@@ -35,6 +35,10 @@ static tdbg_status list_zip(struct td_bundle *bundle, const struct td_source *so
             return td_fail_nomem(error);
         if (td_path_hidden(name))
             continue;
+        if (!td_path_is_inner(name)) {
+            TD_TRY(td_bundle_add_bad(bundle, name, TDBG_UNSUPPORTED, TD_LEADS_OUT, error));
+            continue;
+        }
         struct td_member member = {.name = name, .kind = TD_MEMBER_ZIPPED, .zipped = zipped};
         TD_TRY(td_bundle_add(bundle, member, error));
     }

@@ -52,9 +52,15 @@ struct td_bundle {
     struct td_zip zip;
     struct td_budget budget; /* used by the outermost bundle of an input */
     struct td_spill spill;
-    const char *plain; /* path of the plain file this bundle stands for, or NULL */
-    bool is_plain;     /* a file or bytes in memory, as a bundle of one */
+    const char *plain;            /* path of the plain file this bundle stands for, or NULL */
+    bool is_plain;                /* a file or bytes in memory, as a bundle of one */
+    const struct td_bound *bound; /* of the files on disk; NULL: none */
+    const char *top, *base;       /* with a bound: what was opened, and the folder that it is or is in */
 };
+
+/* Where a file or folder really is, to be freed. UNSUPPORTED when the bound does not hold it. */
+TD_CHECK tdbg_status td_bundle_resolve(const struct td_bundle *bundle, const char *path, char **out,
+                                       struct tdbg_error *error);
 
 /* `within`: the bundle that holds the archive, or NULL for an outermost one. */
 TD_CHECK tdbg_status td_bundle_make(struct td_bundle **out, struct td_bundle *within,

@@ -3,7 +3,8 @@
  * fts(3) walks: it keeps the path, sorts each folder, follows links and notices the ones that lead back up.
  * Nothing is opened here, so a FIFO cannot block and a thousand files cost a thousand stat calls. What is no
  * readable regular file becomes a member with a reason; hidden files are left out silently. Links may make
- * the same folder appear many times over: the count of everything visited is capped, not only of files.
+ * the same folder appear many times over: the count of everything visited is capped, not only of files. A
+ * folder out of bounds is not even listed.
  */
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -54,7 +56,18 @@ static const char *defect_of(const FTSENT *entry, char *text, size_t room)
     }
 }
 
-static tdbg_status add_entry(struct td_bundle *bundle, const FTSENT *entry, size_t prefix,
+/* A folder that is a link may lead anywhere. */
+static bool is_out_of_bounds(const struct td_bundle *bundle, const FTSENT *entry, struct tdbg_error *why)
+{
+    char *real = NULL;
+    bool out = bundle->bound && entry->fts_info == FTS_D && entry->fts_level > 0 &&
+               td_bundle_resolve(bundle, entry->fts_path, &real, why) != TDBG_OK;
+    free(real);
+    return out;
+}
+
+/* `reason`: why it is not to be looked at; NULL: what it is tells. */
+static tdbg_status add_entry(struct td_bundle *bundle, const FTSENT *entry, const char *reason, size_t prefix,
                              struct tdbg_error *error)
 {
     const char *relative = entry->fts_path + prefix;
@@ -63,7 +76,7 @@ static tdbg_status add_entry(struct td_bundle *bundle, const FTSENT *entry, size
     if (!name)
         return td_fail_nomem(error);
     td_utf8_clean(name);
-    const char *defect = defect_of(entry, text, sizeof text);
+    const char *defect = reason ? reason : defect_of(entry, text, sizeof text);
     if (defect)
         return td_bundle_add_bad(bundle, name, TDBG_IO, defect, error);
     const char *path = td_arena_strdup(&bundle->arena, entry->fts_path);
@@ -87,7 +100,10 @@ static tdbg_status walk(struct td_bundle *bundle, FTS *tree, size_t prefix, stru
             fts_set(tree, entry, FTS_SKIP);
             continue;
         }
-        if (entry->fts_info == FTS_DP || (entry->fts_info == FTS_D && entry->fts_level < TD_MAX_FOLDER_DEPTH))
+        struct tdbg_error why;
+        bool out = is_out_of_bounds(bundle, entry, &why);
+        bool fits = entry->fts_info == FTS_D && entry->fts_level < TD_MAX_FOLDER_DEPTH;
+        if (entry->fts_info == FTS_DP || (fits && !out))
             continue;
         if (entry->fts_level == 0) { /* the folder itself cannot be read */
             errno = entry->fts_errno;
@@ -95,7 +111,7 @@ static tdbg_status walk(struct td_bundle *bundle, FTS *tree, size_t prefix, stru
         }
         if (entry->fts_info == FTS_D)
             fts_set(tree, entry, FTS_SKIP);
-        TD_TRY(add_entry(bundle, entry, prefix, error));
+        TD_TRY(add_entry(bundle, entry, out ? why.message : NULL, prefix, error));
     }
     return errno ? td_fail_errno(error, "cannot list") : TDBG_OK;
 }

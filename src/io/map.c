@@ -22,6 +22,10 @@
 
 enum { SEGMENT_SLOTS = 1024 };
 
+/* The kernel gives a process 65530 mappings (vm.max_map_count), and a folder may hold a million files. Well
+ * before the last one, small files are read instead of mapped. */
+enum { MANY_MAPPINGS = 50000, SMALL_FILE = 256 << 10 };
+
 struct td_map_slot {
     _Atomic uintptr_t begin, end; /* begin 0: free */
     atomic_bool shrunk;
@@ -39,7 +43,8 @@ static struct {
     pthread_mutex_t lock; /* of `unused` and of adding segments; never taken by the handler */
     _Atomic(struct segment *) segments;
     struct td_map_slot *unused;
-    atomic_bool faulted; /* ever: lets td_map_shrunk answer at once in the usual case */
+    atomic_size_t mapped; /* slots in use */
+    atomic_bool faulted;  /* ever: lets td_map_shrunk answer at once in the usual case */
     struct sigaction previous;
     uintptr_t page;
 } guard = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -117,6 +122,7 @@ static struct td_map_slot *slot_take(const void *data, size_t size, bool writabl
     pthread_mutex_unlock(&guard.lock);
     if (!slot)
         return NULL;
+    atomic_fetch_add(&guard.mapped, 1);
     atomic_store(&slot->shrunk, false);
     atomic_store(&slot->writable, writable);
     atomic_store(&slot->end, (uintptr_t)data + size);
@@ -127,6 +133,7 @@ static struct td_map_slot *slot_take(const void *data, size_t size, bool writabl
 static void slot_give(struct td_map_slot *slot)
 {
     atomic_store(&slot->begin, 0);
+    atomic_fetch_sub(&guard.mapped, 1);
     pthread_mutex_lock(&guard.lock);
     slot->next_free = guard.unused;
     guard.unused = slot;
@@ -163,6 +170,24 @@ tdbg_status td_map_fd_writable(struct td_map *out, int fd, size_t size, struct t
     return map_range(out, fd, 0, size, true, error);
 }
 
+static tdbg_status read_file(struct td_map *out, int fd, size_t size, struct tdbg_error *error)
+{
+    uint8_t *data = malloc(size);
+    if (!data)
+        return td_fail_nomem(error);
+    for (size_t at = 0; at < size;) {
+        ssize_t got = pread(fd, data + at, size - at, (off_t)at);
+        if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            free(data);
+            return got < 0 ? td_fail_errno(error, "cannot read")
+                           : td_fail(error, TDBG_IO, "the file was cut short while it was read");
+        }
+        at += got > 0 ? (size_t)got : 0;
+    }
+    *out = (struct td_map){.data = data, .size = size};
+    return TDBG_OK;
+}
+
 tdbg_status td_map_open(struct td_map *out, const char *path, struct tdbg_error *error)
 {
     /* O_NONBLOCK: opening a FIFO must not wait for a writer. */
@@ -175,6 +200,8 @@ tdbg_status td_map_open(struct td_map *out, const char *path, struct tdbg_error 
         status = td_fail_errno(error, "cannot open");
     else if (!S_ISREG(info.st_mode))
         status = td_fail(error, TDBG_IO, "not a regular file");
+    else if (info.st_size > 0 && info.st_size <= SMALL_FILE && atomic_load(&guard.mapped) >= MANY_MAPPINGS)
+        status = read_file(out, fd, (size_t)info.st_size, error);
     else
         status = map_range(out, fd, 0, (size_t)info.st_size, false, error);
     close(fd);
@@ -186,6 +213,8 @@ void td_map_close(struct td_map *map)
     if (map->slot) {
         slot_give(map->slot);
         munmap((void *)(uintptr_t)map->data, map->size);
+    } else {
+        free((void *)(uintptr_t)map->data);
     }
     *map = (struct td_map){0};
 }

@@ -12,10 +12,11 @@
 struct td_map {
     const uint8_t *data; /* NULL when the file is empty */
     size_t size;
-    struct td_map_slot *slot; /* in the guard's table */
+    struct td_map_slot *slot; /* in the guard's table; NULL: read into memory */
 };
 
-/* Maps a regular file read-only. Never blocks on a FIFO or a device: they are refused. */
+/* Maps a regular file read-only, or reads it where it is small and very many are mapped already. Never blocks
+ * on a FIFO or a device: they are refused. */
 TD_CHECK tdbg_status td_map_open(struct td_map *out, const char *path, struct tdbg_error *error);
 
 /* Maps `size` bytes from `offset` (a multiple of the page size) of an open file, read-only. The descriptor

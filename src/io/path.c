@@ -101,3 +101,11 @@ char *td_path_beside(struct td_arena *arena, const char *from, const char *name)
         name += 2;
     return td_arena_printf(arena, "%.*s%s", (int)(td_path_base(from) - from), from, name);
 }
+
+bool td_path_is_under(const char *folder, const char *path)
+{
+    size_t length = strlen(folder);
+    if (strcmp(folder, "/") == 0)
+        return true;
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || !path[length]);
+}

@@ -16,14 +16,17 @@ bool td_path_hidden(const char *path);
 const char *td_path_base(const char *path);
 
 /* A member's name as archives write it, made fit to show and to compare: '/' between the parts, no leading
- * "/" or "./", NULs and other control codes replaced. Names never reach the file system, so ".." stays as it
- * is. NULL when memory is exhausted. */
+ * "/" or "./", NULs and other control codes replaced. ".." stays as it is. NULL when memory is exhausted. */
 char *td_path_clean(struct td_arena *arena, const char *name, size_t length);
 
 /* Names a file within the folder it is relative to: not empty, not absolute, no "..". */
 bool td_path_is_inner(const char *name);
+#define TD_LEADS_OUT "its name leads out of the archive"
 
 /* `name` relative to the folder of the file `from`. NULL when memory is exhausted. */
 char *td_path_beside(struct td_arena *arena, const char *from, const char *name);
+
+/* Whether `path` is the folder, or lies in it; both absolute and without links. */
+bool td_path_is_under(const char *folder, const char *path);
 
 #endif

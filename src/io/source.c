@@ -94,6 +94,56 @@ struct td_member *td_bundle_find(const struct td_bundle *bundle, const char *nam
     return found;
 }
 
+/* --- staying within bounds ------------------------------------------------------------------------------ */
+
+static tdbg_status set_bound(struct td_bundle *bundle, const char *path, bool is_folder, struct td_job *job,
+                             struct tdbg_error *error)
+{
+    if (!job || !job->bound)
+        return TDBG_OK;
+    char *real = realpath(path, NULL);
+    if (!real)
+        return td_fail_errno(error, "cannot open");
+    char *top = td_arena_strdup(&bundle->arena, real), *base = td_arena_strdup(&bundle->arena, real);
+    free(real);
+    if (!top || !base)
+        return td_fail_nomem(error);
+    char *slash = strrchr(base, '/');
+    if (!is_folder)
+        slash[slash == base] = 0; /* "/x" lies in "/" */
+    bundle->bound = job->bound;
+    bundle->top = top;
+    bundle->base = base;
+    return TDBG_OK;
+}
+
+tdbg_status td_bundle_resolve(const struct td_bundle *bundle, const char *path, char **out,
+                              struct tdbg_error *error)
+{
+    char *real = realpath(path, NULL);
+    if (!real)
+        return td_fail_errno(error, "cannot open");
+    if (bundle->bound && !td_path_is_under(bundle->base, real) &&
+        !bundle->bound->holds(bundle->bound->context, bundle->top, real)) {
+        free(real);
+        return td_fail(error, TDBG_UNSUPPORTED, "leads out of the folders this server may open");
+    }
+    *out = real;
+    return TDBG_OK;
+}
+
+static tdbg_status map_file(const struct td_bundle *bundle, const char *path, struct td_map *out,
+                            struct tdbg_error *error)
+{
+    char *real = NULL;
+    if (!bundle->bound)
+        return td_map_open(out, path, error);
+    TD_TRY(td_bundle_resolve(bundle, path, &real, error));
+    tdbg_status status = td_map_open(out, real, error);
+    free(real);
+    return status;
+}
+
 /* --- opening bundles ------------------------------------------------------------------------------------ */
 
 static tdbg_status add_plain(struct td_bundle *bundle, const char *path, struct tdbg_error *error)
@@ -118,8 +168,10 @@ tdbg_status td_bundle_open(struct td_bundle **out, const char *path, struct td_j
         return td_fail_errno(error, "cannot open");
     struct td_bundle *bundle = NULL;
     TD_TRY(td_bundle_make(&bundle, NULL, error));
-    tdbg_status status =
-        S_ISDIR(info.st_mode) ? td_folder_list(bundle, path, job, error) : add_plain(bundle, path, error);
+    bool is_folder = S_ISDIR(info.st_mode);
+    tdbg_status status = set_bound(bundle, path, is_folder, job, error);
+    if (status == TDBG_OK)
+        status = is_folder ? td_folder_list(bundle, path, job, error) : add_plain(bundle, path, error);
     if (status == TDBG_OK)
         *out = bundle;
     else
@@ -186,7 +238,7 @@ static tdbg_status fetch(struct td_bundle *bundle, const struct td_member *membe
 {
     switch (member->kind) {
     case TD_MEMBER_FILE:
-        TD_TRY(td_map_open(&opened->map, member->path, error));
+        TD_TRY(map_file(bundle, member->path, &opened->map, error));
         opened->path = member->path;
         opened->source.data = opened->map.data;
         opened->source.size = opened->map.size;

@@ -132,6 +132,8 @@ static tdbg_status add_entry(struct tar *tar, struct tdbg_error *error)
         return td_fail_nomem(error);
     if (td_path_hidden(member.name))
         return TDBG_OK;
+    if (!td_path_is_inner(member.name))
+        return td_bundle_add_bad(tar->bundle, member.name, TDBG_UNSUPPORTED, TD_LEADS_OUT, error);
     if (hard || soft) {
         member.kind = TD_MEMBER_LINK;
         member.target = link_target(tar, member.name, hard, soft);

@@ -1,8 +1,9 @@
 /* condition.c: see condition.h. */
 #include "live/condition.h"
 
+#include "base/pattern.h"
+
 #include <ctype.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,10 +209,14 @@ bool td_condition_needs_stats(const struct td_condition *c)
 tdbg_status td_break_split(const char *text, char **pattern, char **condition, struct tdbg_error *error)
 {
     const char *begin = skip_space(text), *rest;
-    size_t length = strcspn(begin, " \t");
+    bool quoted = *begin == '"' || *begin == '\''; /* names may have blanks in them */
+    char end[] = {quoted ? *begin++ : ' ', quoted ? 0 : '\t', 0};
+    size_t length = strcspn(begin, end);
     if (length == 0)
         return td_fail(error, TDBG_MISUSE, "a pattern of tensor or scope names is missing");
-    rest = skip_space(begin + length);
+    if (quoted && !begin[length])
+        return td_fail(error, TDBG_MISUSE, "a quote is not closed");
+    rest = skip_space(begin + length + quoted);
     if (*rest) {
         if (strncmp(rest, "if", 2) != 0 || !isspace((unsigned char)rest[2]))
             return td_fail(error, TDBG_MISUSE, "'if' and a condition may follow the pattern, not '%.60s'",
@@ -225,11 +230,6 @@ tdbg_status td_break_split(const char *text, char **pattern, char **condition, s
     free(*pattern);
     free(*condition);
     return td_fail_nomem(error);
-}
-
-bool td_pattern_fits(const char *pattern, const char *name)
-{
-    return strcmp(pattern, name) == 0 || fnmatch(pattern, name, 0) == 0;
 }
 
 /* --- watches -------------------------------------------------------------------------------------------- */

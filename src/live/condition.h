@@ -43,8 +43,6 @@ bool td_condition_needs_stats(const struct td_condition *c);
 TD_CHECK tdbg_status td_break_split(const char *text, char **pattern, char **condition,
                                     struct tdbg_error *error);
 
-bool td_pattern_fits(const char *pattern, const char *name);
-
 struct td_watch {
     char *text;         /* as it was typed */
     int statistic;      /* its place in the table */

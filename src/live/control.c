@@ -218,12 +218,6 @@ static void release(struct td_control *c)
     }
     control_forget(c);
     free(c->seen);
-    for (size_t i = 0; i < c->lane_count; i++) {
-        for (int k = 0; k < c->lanes[i]->depth && k < DEEPEST; k++)
-            free(c->lanes[i]->scopes[k]);
-        free(c->lanes[i]);
-    }
-    free(c->lanes);
     td_earlier_runs_release(&c->earlier);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
@@ -257,7 +251,7 @@ tdbg_status td_control_open(struct td_control **out, tdbg_run *run, const char *
     tdbg_status status = prepare(c, dir, error);
     if (status == TDBG_IO && c->breakpoint_count == 0 && c->plan.kind == PLAN_NONE) {
         /* A folder that can hold no socket is no reason not to record; who set breakpoints must know. */
-        td_run_note(run, "trouble", error ? error->message : "no control socket");
+        td_run_note(run, "control", error ? error->message : "no control socket");
         release(c);
         *out = NULL;
         return TDBG_OK;

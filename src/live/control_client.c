@@ -228,14 +228,18 @@ tdbg_status td_client_ask(struct td_client *c, const char *verb, const struct td
     }
 }
 
+json_t *td_client_past_event(struct td_client *c)
+{
+    json_t *event = json_incref(json_array_get(c->events, 0));
+    json_array_remove(c->events, 0);
+    return event;
+}
+
 tdbg_status td_client_event(struct td_client *c, int timeout_ms, json_t **event, struct tdbg_error *error)
 {
     int64_t deadline = now_ms() + timeout_ms;
-    if (json_array_size(c->events) > 0) {
-        *event = json_incref(json_array_get(c->events, 0));
-        json_array_remove(c->events, 0);
+    if ((*event = td_client_past_event(c)))
         return TDBG_OK;
-    }
     for (;;) {
         json_t *line;
         TD_TRY(next_line(c, deadline, &line, error));

@@ -36,4 +36,7 @@ int td_client_take_file(struct td_client *client);
 TD_CHECK tdbg_status td_client_event(struct td_client *client, int timeout_ms, json_t **event,
                                      struct tdbg_error *error);
 
+/* The next event that came before the last answer, or NULL; the caller's. */
+json_t *td_client_past_event(struct td_client *client);
+
 #endif

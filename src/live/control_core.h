@@ -22,7 +22,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-enum { MOST_CLIENTS = 16, MOST_BREAKPOINTS = 256, MOST_WATCHES = 64, MOST_SEEN = 1 << 16, DEEPEST = 256 };
+enum { MOST_CLIENTS = 16, MOST_BREAKPOINTS = 256, MOST_WATCHES = 64, MOST_SEEN = 1 << 16 };
 
 struct breakpoint {
     int number;
@@ -47,13 +47,6 @@ struct seen {
     struct td_shape shape;
     bool measured;
     struct tdbg_stats stats;
-};
-
-/* The scopes a thread is in, as far as they were seen to begin. */
-struct lane {
-    uint32_t thread;
-    int depth;             /* may pass DEEPEST, and be negative where scopes had begun before */
-    char *scopes[DEEPEST]; /* owned */
 };
 
 /* Why and where a thread is held; lives on its stack. */
@@ -112,8 +105,6 @@ struct td_control {
     bool partial;      /* what came before it in its step was not observed */
     struct seen *seen;
     size_t seen_count, seen_room;
-    struct lane **lanes;
-    size_t lane_count;
 };
 
 /* --- control.c ------------------------------------------------------------------------------------------ */
@@ -132,11 +123,10 @@ void control_on_scope(void *context, const struct td_moment *moment, bool begins
 /* Lets the held thread go; under the lock. */
 void control_let_go(struct td_control *c);
 
-struct lane *control_lane(struct td_control *c, uint32_t thread);
 void control_forget(struct td_control *c);
 
 /* The members of an object that tell where the run stands; under the lock. */
-void control_stop_json(struct td_json *j, const struct td_control *c, const struct stop *stop);
+void control_stop_json(struct td_json *j, const struct stop *stop);
 
 /* --- breakpoints.c -------------------------------------------------------------------------------------- */
 

@@ -117,24 +117,6 @@ static tdbg_status load(struct td_earlier_run *run, struct tdbg_error *error)
     return status;
 }
 
-tdbg_status td_earlier_run_open(struct td_earlier_run **out, const char *dir, struct tdbg_error *error)
-{
-    struct td_earlier_run *run = calloc(1, sizeof *run);
-    if (!run)
-        return td_fail_nomem(error);
-    pthread_mutex_init(&run->lock, NULL);
-    td_arena_init(&run->arena, TD_MAX_METADATA);
-    run->dir = strdup(dir);
-    tdbg_status status = run->dir ? load(run, error) : td_fail_nomem(error);
-    if (status == TDBG_OK) {
-        *out = run;
-        return TDBG_OK;
-    }
-    td_error_prefix(error, dir);
-    td_earlier_run_close(&run);
-    return status;
-}
-
 static void close_file(struct td_earlier_run *run)
 {
     if (!run->file)
@@ -144,7 +126,7 @@ static void close_file(struct td_earlier_run *run)
     run->file = NULL;
 }
 
-void td_earlier_run_close(struct td_earlier_run **run)
+static void close_run(struct td_earlier_run **run)
 {
     struct td_earlier_run *r = *run;
     if (!r)
@@ -158,9 +140,22 @@ void td_earlier_run_close(struct td_earlier_run **run)
     *run = NULL;
 }
 
-const char *td_earlier_run_dir(const struct td_earlier_run *run)
+static tdbg_status open_run(struct td_earlier_run **out, const char *dir, struct tdbg_error *error)
 {
-    return run->dir;
+    struct td_earlier_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return td_fail_nomem(error);
+    pthread_mutex_init(&run->lock, NULL);
+    td_arena_init(&run->arena, TD_MAX_METADATA);
+    run->dir = strdup(dir);
+    tdbg_status status = run->dir ? load(run, error) : td_fail_nomem(error);
+    if (status == TDBG_OK) {
+        *out = run;
+        return TDBG_OK;
+    }
+    td_error_prefix(error, dir);
+    close_run(&run);
+    return status;
 }
 
 /* --- one tensor ----------------------------------------------------------------------------------------- */
@@ -288,7 +283,7 @@ tdbg_status td_earlier_runs_find(struct td_earlier_runs *runs, const char *dir, 
         }
     if (runs->count == TD_MOST_EARLIER)
         return td_fail(error, TDBG_LIMIT, "more than %d earlier runs to compare with", TD_MOST_EARLIER);
-    TD_TRY(td_earlier_run_open(out, dir, error));
+    TD_TRY(open_run(out, dir, error));
     runs->list[runs->count++] = *out;
     return TDBG_OK;
 }
@@ -296,6 +291,6 @@ tdbg_status td_earlier_runs_find(struct td_earlier_runs *runs, const char *dir, 
 void td_earlier_runs_release(struct td_earlier_runs *runs)
 {
     for (int i = 0; i < runs->count; i++)
-        td_earlier_run_close(&runs->list[i]);
+        close_run(&runs->list[i]);
     runs->count = 0;
 }

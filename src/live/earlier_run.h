@@ -15,12 +15,6 @@
 
 struct td_earlier_run;
 
-TD_CHECK tdbg_status td_earlier_run_open(struct td_earlier_run **out, const char *dir,
-                                         struct tdbg_error *error);
-void td_earlier_run_close(struct td_earlier_run **run);
-
-const char *td_earlier_run_dir(const struct td_earlier_run *run);
-
 enum { TD_DIVERGENCE_TEXT = 256 };
 
 /* True when the tensor is not what it was in the earlier run; `why` says how. `call` counts the tensors of

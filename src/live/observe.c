@@ -5,7 +5,9 @@
  */
 #include "live/control_core.h"
 
+#include "base/pattern.h"
 #include "kernel/stats.h"
+#include "record/lane.h"
 #include "session/selection.h"
 
 #include <stdio.h>
@@ -65,46 +67,22 @@ static void remember(struct td_control *c, const struct td_moment *moment, const
                                                  .stats = look->stats};
 }
 
-struct lane *control_lane(struct td_control *c, uint32_t thread)
+/* From the outermost to the innermost. Those of a held thread stay as they are. */
+static void scopes_json(struct td_json *j, const struct td_moment *moment)
 {
-    for (size_t i = 0; i < c->lane_count; i++)
-        if (c->lanes[i]->thread == thread)
-            return c->lanes[i];
-    struct lane **more = realloc(c->lanes, (c->lane_count + 1) * sizeof *more);
-    struct lane *lane = calloc(1, sizeof *lane);
-    if (more)
-        c->lanes = more;
-    if (!more || !lane) {
-        free(lane);
-        return NULL;
-    }
-    lane->thread = thread;
-    c->lanes[c->lane_count++] = lane;
-    return lane;
-}
-
-static void enter_scope(struct lane *lane, const char *name)
-{
-    if (lane && lane->depth >= 0 && lane->depth < DEEPEST)
-        lane->scopes[lane->depth] = strdup(name);
-    if (lane)
-        lane->depth++;
-}
-
-static void leave_scope(struct lane *lane)
-{
-    if (!lane)
-        return;
-    lane->depth--;
-    if (lane->depth >= 0 && lane->depth < DEEPEST) {
-        free(lane->scopes[lane->depth]);
-        lane->scopes[lane->depth] = NULL;
-    }
+    const char *names[TD_MAX_SCOPE_DEPTH];
+    int count = 0;
+    for (const struct td_node *s = moment->scope; s && s->name && count < TD_MAX_SCOPE_DEPTH; s = s->parent)
+        names[count++] = s->name;
+    td_json_begin_array(j);
+    while (count > 0)
+        td_json_string(j, names[--count]);
+    td_json_end_array(j);
 }
 
 /* --- holding -------------------------------------------------------------------------------------------- */
 
-void control_stop_json(struct td_json *j, const struct td_control *c, const struct stop *stop)
+void control_stop_json(struct td_json *j, const struct stop *stop)
 {
     const struct td_tensor *t = stop->tensor;
     td_json_field_string(j, "kind", t ? "tensor" : "scope");
@@ -114,12 +92,7 @@ void control_stop_json(struct td_json *j, const struct td_control *c, const stru
     td_json_field_string(j, "reason", stop->reason);
     td_json_field_int(j, "breakpoint", stop->breakpoint);
     td_json_key(j, "scopes");
-    td_json_begin_array(j);
-    for (size_t i = 0; i < c->lane_count; i++)
-        for (int k = 0; c->lanes[i]->thread == stop->moment->thread && k < c->lanes[i]->depth && k < DEEPEST;
-             k++)
-            td_json_string(j, c->lanes[i]->scopes[k] ? c->lanes[i]->scopes[k] : "?");
-    td_json_end_array(j);
+    scopes_json(j, stop->moment);
     if (!t)
         return;
     td_json_field_string(j, "dtype", td_dtype_name(t->dtype));
@@ -140,7 +113,7 @@ static void tell(struct td_control *c, const char *event, const struct stop *sto
     td_json_begin_object(&j);
     td_json_field_string(&j, "event", event);
     if (stop)
-        control_stop_json(&j, c, stop);
+        control_stop_json(&j, stop);
     td_json_end_object(&j);
     td_json_newline(&j);
     if (td_json_finish(&j))
@@ -178,15 +151,14 @@ static void hold(struct td_control *c, struct stop *stop)
 
 /* --- deciding ------------------------------------------------------------------------------------------- */
 
-static bool planned(const struct td_control *c, const struct td_moment *moment, const struct lane *lane,
-                    bool tensor)
+static bool planned(const struct td_control *c, const struct td_moment *moment, bool tensor)
 {
     const struct plan *p = &c->plan;
     if (p->kind == PLAN_NONE || (!p->any_thread && p->thread != moment->thread))
         return false;
     if (p->kind == PLAN_STEP)
         return tensor;
-    return !lane || lane->depth <= p->depth;
+    return moment->depth <= p->depth;
 }
 
 /* The breakpoint stops here, and why. */
@@ -213,8 +185,7 @@ static bool meets(const struct breakpoint *b, const struct look *look, char *rea
 /* Whether to stop; counts the hits. A scope meets only breakpoints without a condition. */
 static bool decide(struct td_control *c, const struct look *look, struct stop *stop)
 {
-    struct lane *lane = control_lane(c, stop->moment->thread);
-    bool stops = planned(c, stop->moment, lane, stop->tensor != NULL);
+    bool stops = planned(c, stop->moment, stop->tensor != NULL);
     if (stops) {
         snprintf(stop->reason, sizeof stop->reason, "step");
         stop->always = c->plan.always;
@@ -399,10 +370,5 @@ void control_on_scope(void *context, const struct td_moment *moment, bool begins
         hold(c, &stop);
         control_observe(c);
     }
-    struct lane *lane = control_lane(c, moment->thread);
-    if (begins)
-        enter_scope(lane, moment->name);
-    else
-        leave_scope(lane);
     leave(c);
 }

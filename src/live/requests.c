@@ -64,7 +64,7 @@ static tdbg_status do_state(struct request *r, struct tdbg_error *error)
     if (c->stop) {
         td_json_key(r->j, "stop");
         td_json_begin_object(r->j);
-        control_stop_json(r->j, c, c->stop);
+        control_stop_json(r->j, c->stop);
         td_json_end_object(r->j);
     }
     return TDBG_OK;
@@ -287,13 +287,11 @@ static tdbg_status go(struct request *r, enum plan_kind kind, struct tdbg_error 
     if (c->attached == 0 && !is_always(r))
         return td_fail(error, TDBG_MISUSE, "nobody is attached: attach, or say \"hold\": \"always\"");
     struct plan plan = {.kind = PLAN_STEP, .any_thread = true, .always = is_always(r)};
-    if (c->stop) {
-        const struct lane *lane = control_lane(c, c->stop->moment->thread);
+    if (c->stop)
         plan = (struct plan){.kind = kind,
                              .always = plan.always,
                              .thread = c->stop->moment->thread,
-                             .depth = lane ? lane->depth : 0};
-    }
+                             .depth = c->stop->moment->depth};
     c->plan = plan;
     control_let_go(c);
     control_observe(c);

@@ -1,11 +1,14 @@
 /* run_api.c: tdbg_run_open and tdbg_run_close: where a run is recorded, by which rank, and who may stop it.
  *
- * Only files of an earlier run are ever removed from a folder, and only when the program asks for it.
+ * Only files of an earlier run are ever removed from a folder, only when the program asks for it, and never
+ * under a process that writes them.
  */
 #include "io/folder_make.h"
 #include "live/control.h"
+#include "live/socket.h"
 #include "record/recorder.h"
 #include "store/run_folders.h"
+#include "store/run_state.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -48,9 +51,30 @@ static void find_rank(const struct tdbg_run_options *options, int *rank, int *wo
     *world = 1;
 }
 
+/* Its process answers; where it cannot, it lives at least. A run of another machine that nobody can ask
+ * counts as over: it would be in the way for ever. */
+static bool is_recorded_now(const char *path)
+{
+    struct td_run_store *store;
+    struct td_run_facts facts = {0};
+    int fd;
+    tdbg_status asked = td_socket_connect(&fd, path, TD_RUN_CONTROL, NULL);
+    if (asked == TDBG_OK)
+        close(fd);
+    if (asked != TDBG_NOTFOUND)
+        return true;
+    if (td_run_store_open(&store, path, NULL) != TDBG_OK)
+        return false;
+    bool read = td_run_facts(store, &facts, NULL) == TDBG_OK;
+    td_run_store_close(&store);
+    return read && td_run_is_others(&facts);
+}
+
 static tdbg_status remove_run(const char *path, struct tdbg_error *error)
 {
     tdbg_status status = TDBG_OK;
+    if (is_recorded_now(path))
+        return td_fail(error, TDBG_MISUSE, "a process records into it now: not replaced");
     DIR *dir = opendir(path);
     if (!dir)
         return td_fail_errno(error, "cannot look into the folder");
@@ -106,10 +130,15 @@ tdbg_status tdbg_run_open(tdbg_run **run, const char *dir, const struct tdbg_run
     return status;
 }
 
-tdbg_status tdbg_run_close(tdbg_run **run)
+tdbg_status tdbg_run_end(tdbg_run **run, struct tdbg_error *error)
 {
-    if (!*run)
+    if (!run || !*run)
         return TDBG_OK;
     td_control_close(&(*run)->control);
-    return td_recorder_close(run, NULL);
+    return td_recorder_close(run, error);
+}
+
+tdbg_status tdbg_run_close(tdbg_run **run)
+{
+    return tdbg_run_end(run, NULL);
 }

@@ -1,8 +1,10 @@
 /* capture.c: see capture.h. */
 #include "record/capture.h"
 
+#include "base/pattern.h"
+#include "tensor/slice.h"
+
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,9 +72,19 @@ static bool read_kind(struct td_rule *rule, char *text)
     return false;
 }
 
+/* A slice that no tensor can have would leave every one without values, and nobody would know why. */
+static tdbg_status check_slice(const struct td_rule *rule, struct tdbg_error *error)
+{
+    struct tdbg_error why;
+    tdbg_status status = td_slice_check(rule->slice, &why);
+    return status == TDBG_OK
+               ? status
+               : td_fail(error, status, "capture rule for \"%s\": %s", rule->pattern, why.message);
+}
+
 static tdbg_status read_rule(struct td_rule *rule, char *text, struct tdbg_error *error)
 {
-    *rule = (struct td_rule){.last = INT64_MAX, .stride = 1};
+    *rule = (struct td_rule){.first = INT64_MIN, .last = INT64_MAX, .stride = 1};
     char *kind = strchr(text, '='); /* a slice may hold no "=", a pattern cannot either */
     if (!kind || kind == text)
         return td_fail(error, TDBG_MISUSE, "capture rule \"%s\": expected PATTERN[@STEPS]=KIND", text);
@@ -86,6 +98,8 @@ static tdbg_status read_rule(struct td_rule *rule, char *text, struct tdbg_error
             error, TDBG_MISUSE,
             "capture rule for \"%s\": kind \"%s\" is none of full, stats, sketch, slice:EXPR, none",
             rule->pattern, kind);
+    if (rule->keep == TD_KEEP_SLICE)
+        TD_TRY(check_slice(rule, error));
     if (steps && !read_steps(rule, trim(steps)))
         return td_fail(error, TDBG_MISUSE,
                        "capture rule for \"%s\": steps \"%s\" are neither FIRST:LAST:STRIDE nor every:N",
@@ -143,12 +157,13 @@ const struct td_rule *td_capture_rule(const struct td_capture *capture, struct t
         name->generation = capture->generation;
         name->rules = 0;
         for (int i = 0; i < capture->count; i++)
-            if (fnmatch(capture->rules[i].pattern, name->name, 0) == 0)
+            if (td_pattern_fits(capture->rules[i].pattern, name->name))
                 name->rules |= UINT64_C(1) << i;
     }
     for (uint64_t left = name->rules; left; left &= left - 1) {
         const struct td_rule *rule = &capture->rules[__builtin_ctzll(left)];
-        if (step >= rule->first && step <= rule->last && (step - rule->first) % rule->stride == 0)
+        int64_t from = rule->first == INT64_MIN ? 0 : rule->first; /* strides count from 0 without it */
+        if (step >= rule->first && step <= rule->last && (step - from) % rule->stride == 0)
             return rule;
     }
     return NULL;

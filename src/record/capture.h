@@ -3,8 +3,8 @@
  *     layers.*.output@every:10=full; *.grad=stats; embed*=slice:0,:16; *@0:100=sketch
  *
  * "PATTERN[@STEPS]=KIND" separated by ";" or newlines; the first rule that fits decides, none keeps nothing.
- * In a pattern "*" stands for any characters, dots too, "?" for one, "[a-z]" for one of these. STEPS is
- * FIRST:LAST:STRIDE (each may be missing, LAST counts), a single number, or every:N.
+ * Patterns are those of base/pattern.h. STEPS is FIRST:LAST:STRIDE (each may be missing, LAST counts), a
+ * single number, or every:N.
  */
 #ifndef TD_RECORD_CAPTURE_H
 #define TD_RECORD_CAPTURE_H

@@ -30,8 +30,7 @@ struct td_gpu {
     unsigned count;
 };
 
-/* --- NVML ------------------------------------------------------------------------------------------------
- */
+/* --- NVML ----------------------------------------------------------------------------------------------- */
 
 enum { NV_INIT, NV_SHUTDOWN, NV_COUNT, NV_HANDLE, NV_UTILISATION, NV_MEMORY };
 
@@ -71,8 +70,7 @@ static void nv_stop(const function *calls)
     ((int (*)(void))calls[NV_SHUTDOWN])();
 }
 
-/* --- ROCm SMI --------------------------------------------------------------------------------------------
- */
+/* --- ROCm SMI ------------------------------------------------------------------------------------------- */
 
 enum { AMD_INIT, AMD_SHUTDOWN, AMD_COUNT, AMD_BUSY, AMD_MEMORY };
 
@@ -105,8 +103,7 @@ static void amd_stop(const function *calls)
     ((int (*)(void))calls[AMD_SHUTDOWN])();
 }
 
-/* --- Whichever is there ----------------------------------------------------------------------------------
- */
+/* --- Whichever is there --------------------------------------------------------------------------------- */
 
 static const struct driver drivers[] = {
     {.libraries = {"libnvidia-ml.so.1"},

@@ -13,10 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct td_node;
+
 struct td_moment {
     int64_t step; /* its number */
     uint32_t thread;
-    const char *name; /* of the tensor or the scope */
+    const char *name;            /* of the tensor or the scope */
+    int depth;                   /* how many scopes of the thread are open, this one not counted */
+    const struct td_node *scope; /* the innermost, and through its parents the others; NULL: none */
 };
 
 struct td_observer {

@@ -44,25 +44,28 @@ void td_parcels_release(struct td_parcels *p)
     discard_idle(p);
 }
 
-static struct td_parcel *make(struct td_parcels *p, uint64_t bytes)
+static tdbg_status make(struct td_parcel **out, struct td_parcels *p, uint64_t bytes)
 {
+    if (bytes > SIZE_MAX / 2)
+        return TDBG_NOMEM;
     size_t capacity = bytes ? ((bytes > SMALL ? bytes : SMALL) + LINE - 1) / LINE * LINE : 0;
     uint64_t price = sizeof(struct td_parcel) + capacity;
     uint64_t used = atomic_fetch_add(&p->budget->used, price);
     if (used && used + price > p->budget->limit) {
         atomic_fetch_sub(&p->budget->used, price);
-        return NULL;
+        return TDBG_LIMIT;
     }
     struct td_parcel *parcel = calloc(1, sizeof *parcel);
     void *data = parcel && capacity ? aligned_alloc(LINE, capacity) : NULL;
     if (!parcel || (capacity && !data)) {
         atomic_fetch_sub(&p->budget->used, price);
         free(parcel);
-        return NULL;
+        return TDBG_NOMEM;
     }
     parcel->capacity = capacity;
     parcel->data = data;
-    return parcel;
+    *out = parcel;
+    return TDBG_OK;
 }
 
 /* An idle one that is large enough and not wastefully large. */
@@ -77,20 +80,23 @@ static struct td_parcel *fitting(struct td_parcels *p, uint64_t bytes)
     return NULL;
 }
 
-struct td_parcel *td_parcel_take(struct td_parcels *p, uint64_t bytes)
+tdbg_status td_parcel_take(struct td_parcel **out, struct td_parcels *p, uint64_t bytes)
 {
     struct td_parcel *parcel = fitting(p, bytes);
     if (!parcel && atomic_load_explicit(&p->returned, memory_order_relaxed)) {
         collect(p);
         parcel = fitting(p, bytes);
     }
-    if (!parcel)
-        parcel = make(p, bytes);
-    if (!parcel && p->idle) { /* others of mine may be too small for this one */
-        discard_idle(p);
-        parcel = make(p, bytes);
+    if (parcel) {
+        *out = parcel;
+        return TDBG_OK;
     }
-    return parcel;
+    tdbg_status status = make(out, p, bytes);
+    if (status != TDBG_OK && p->idle) { /* others of mine may be too small for this one */
+        discard_idle(p);
+        status = make(out, p, bytes);
+    }
+    return status;
 }
 
 void td_parcel_return(struct td_parcels *p, struct td_parcel *parcel)

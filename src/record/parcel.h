@@ -41,9 +41,10 @@ struct td_parcels {
 
 void td_parcels_release(struct td_parcels *p);
 
-/* One with room for `bytes` (0: without data), or NULL when the budget is used up. A tensor larger than the
- * whole budget gets its parcel once no other is left. */
-struct td_parcel *td_parcel_take(struct td_parcels *p, uint64_t bytes);
+/* One with room for `bytes` (0: without data). LIMIT: the budget is used up, and there will be room once
+ * others come back. NOMEM: there will not. A tensor larger than the whole budget gets its parcel once no
+ * other is left. */
+TD_CHECK tdbg_status td_parcel_take(struct td_parcel **out, struct td_parcels *p, uint64_t bytes);
 
 /* From the writer's thread. */
 void td_parcel_return(struct td_parcels *p, struct td_parcel *parcel);

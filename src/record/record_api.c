@@ -6,6 +6,7 @@
  */
 #include "record/recorder.h"
 
+#include "base/checked.h"
 #include "kernel/load.h"
 #include "kernel/stats.h"
 #include "tensor/slice.h"
@@ -31,12 +32,24 @@ int64_t td_recorder_now(const tdbg_run *run)
     return (int64_t)(t.tv_sec - run->start.tv_sec) * 1000000000 + (t.tv_nsec - run->start.tv_nsec);
 }
 
-void td_recorder_wake(tdbg_run *run)
+/* False in a forked child: nobody lets go of a lock that the writer held at the fork. The child records
+ * nothing from then on. Asked only where a lock is needed, because it asks the system. */
+static bool lock_run(tdbg_run *run)
+{
+    if (getpid() != run->pid) {
+        atomic_store(&run->dead, true);
+        return false;
+    }
+    pthread_mutex_lock(&run->lock);
+    return true;
+}
+
+/* There is something the writer should not let lie until its next look. */
+static void wake_writer(tdbg_run *run)
 {
     atomic_store(&run->pressing, true); /* seen by a writer that is about to sleep, or it is seen sleeping */
-    if (!atomic_load(&run->asleep))
+    if (!atomic_load(&run->asleep) || !lock_run(run))
         return;
-    pthread_mutex_lock(&run->lock);
     pthread_cond_signal(&run->wake);
     pthread_mutex_unlock(&run->lock);
 }
@@ -54,7 +67,8 @@ static struct td_lane *take_lane(tdbg_run *run)
 {
     struct td_lane *lane;
     pid_t self = gettid();
-    pthread_mutex_lock(&run->lock);
+    if (!lock_run(run))
+        return NULL;
     for (lane = atomic_load(&run->lanes); lane && !is_free(lane, self); lane = lane->next)
         ;
     if (lane) {
@@ -81,13 +95,14 @@ static struct td_lane *lane_of(tdbg_run *run)
 static bool wait_for_room(tdbg_run *run)
 {
     struct timespec until;
-    if (atomic_load(&run->dead) || getpid() != run->pid)
+    if (atomic_load(&run->dead))
         return false;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += PATIENCE_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&run->lock);
+    if (!lock_run(run))
+        return false;
     pthread_cond_signal(&run->wake);
     pthread_cond_timedwait(&run->room, &run->lock, &until);
     pthread_mutex_unlock(&run->lock);
@@ -115,7 +130,7 @@ static void push(tdbg_run *run, struct td_lane *lane)
 {
     td_lane_push(lane);
     if ((atomic_load_explicit(&lane->head, memory_order_relaxed) & (TD_LANE_EVENTS / 4 - 1)) == 0)
-        td_recorder_wake(run);
+        wake_writer(run);
 }
 
 static struct td_node *scope_of(const struct td_lane *lane)
@@ -124,14 +139,19 @@ static struct td_node *scope_of(const struct td_lane *lane)
     return depth ? lane->stack[depth - 1].node : NULL;
 }
 
-static struct td_node *name_of(struct td_lane *lane, const char *name)
+/* NULL without memory, and without a name: a program that hands over none goes on, as after other mistakes.
+ */
+static struct td_node *name_of(tdbg_run *run, struct td_lane *lane, const char *name, const char *call)
 {
-    return td_tree_child(&lane->names, NULL, name);
+    if (name && *name)
+        return td_tree_child(&lane->names, NULL, name);
+    td_run_note(run, "trouble", call);
+    return NULL;
 }
 
 static struct td_moment moment(const tdbg_run *run, const struct td_lane *lane, const char *name)
 {
-    return (struct td_moment){atomic_load(&run->number), lane->thread, name};
+    return (struct td_moment){atomic_load(&run->number), lane->thread, name, lane->depth, scope_of(lane)};
 }
 
 /* --- scopes --------------------------------------------------------------------------------------------- */
@@ -141,6 +161,10 @@ static void begin_scope(tdbg_run *run, const char *name)
     struct td_lane *lane = lane_of(run);
     if (!lane)
         return;
+    if (!name || !*name) { /* its end will come */
+        td_run_note(run, "trouble", "tdbg_scope_begin: no name");
+        name = "(no name)";
+    }
     const struct td_observer *observer = atomic_load_explicit(&run->observer, memory_order_acquire);
     if (observer) {
         struct td_moment m = moment(run, lane, name);
@@ -203,6 +227,22 @@ void(tdbg_cost)(tdbg_run *run, double flops, double bytes, double tokens)
 
 /* --- tensors -------------------------------------------------------------------------------------------- */
 
+/* Views count from their lowest element; `data` is the first, and an axis may run backwards from it. */
+static tdbg_status strided_view(struct td_view *out, const struct tdbg_tensor *tensor, enum td_dtype dtype,
+                                const struct td_shape *shape, struct tdbg_error *error)
+{
+    int64_t low = 0, bytes, length;
+    bool fits = true;
+    for (int i = 0; i < shape->ndim; i++)
+        if (tensor->strides[i] < 0)
+            fits = fits && td_mul_i64(shape->size[i] - 1, tensor->strides[i], &length) &&
+                   td_add_i64(low, length, &low);
+    if (!fits || !td_mul_i64(low, (int64_t)td_dtype_size(dtype), &bytes))
+        return td_fail(error, TDBG_MISUSE, "strides that reach beyond any memory");
+    return td_view_strided(out, (const uint8_t *)tensor->data + bytes, UINT64_MAX, dtype, -(uint64_t)low,
+                           shape, tensor->strides, error);
+}
+
 /* The program's own memory as a view. It vouches for the bytes behind it. */
 static tdbg_status view_of(struct td_view *out, const struct tdbg_tensor *tensor, struct tdbg_error *error)
 {
@@ -217,9 +257,8 @@ static tdbg_status view_of(struct td_view *out, const struct tdbg_tensor *tensor
     TD_TRY(td_shape_count(&shape, &count, error));
     if (!tensor->data && count)
         return td_fail(error, TDBG_MISUSE, "no data");
-    return tensor->strides
-               ? td_view_strided(out, tensor->data, UINT64_MAX, dtype, 0, &shape, tensor->strides, error)
-               : td_view_packed(out, tensor->data, UINT64_MAX, dtype, &shape, error);
+    return tensor->strides && count ? strided_view(out, tensor, dtype, &shape, error)
+                                    : td_view_packed(out, tensor->data, UINT64_MAX, dtype, &shape, error);
 }
 
 static struct td_tensor tensor_of(const struct td_view *view, const char *name)
@@ -244,28 +283,41 @@ static tdbg_status copy_values(struct td_parcel *parcel, const struct td_tensor 
     return TDBG_OK;
 }
 
-/* A parcel with the values, once there is room. Statistics alone are taken right here: that is one read of
- * what the program just wrote and has in its caches, a copy would be a read and a write. */
-static struct td_parcel *pack(tdbg_run *run, struct td_lane *lane, const struct td_tensor *tensor,
-                              enum td_keep keep, struct tdbg_error *error)
+/* A parcel with room for `bytes`, as soon as there is one; NULL when recording has ended. */
+static tdbg_status take_parcel(struct td_parcel **out, tdbg_run *run, struct td_lane *lane, uint64_t bytes,
+                               struct tdbg_error *error)
+{
+    tdbg_status status;
+    *out = NULL;
+    while ((status = td_parcel_take(out, &lane->parcels, bytes)) == TDBG_LIMIT)
+        if (!wait_for_room(run))
+            return TDBG_OK;
+    return status == TDBG_OK ? status
+                             : td_fail(error, status, "no memory for a copy of %llu bytes: not recorded",
+                                       (unsigned long long)bytes);
+}
+
+/* A parcel with the values; NULL when recording has ended. Statistics alone are taken right here: that is one
+ * read of what the program just wrote and has in its caches, a copy would be a read and a write. */
+static tdbg_status pack(struct td_parcel **out, tdbg_run *run, struct td_lane *lane,
+                        const struct td_tensor *tensor, enum td_keep keep, struct tdbg_error *error)
 {
     struct td_parcel *parcel;
     bool values = keep != TD_KEEP_STATS;
-    uint64_t room = !values ? 0 : tensor->bytes ? tensor->bytes : 1;
-    while (!(parcel = td_parcel_take(&lane->parcels, room)))
-        if (!wait_for_room(run))
-            return NULL;
+    TD_TRY(take_parcel(&parcel, run, lane, !values ? 0 : tensor->bytes ? tensor->bytes : 1, error));
+    *out = parcel;
+    if (!parcel)
+        return TDBG_OK;
     parcel->keep = keep;
     parcel->dtype = tensor->dtype;
     parcel->kept = tensor->shape;
     parcel->bytes = values ? tensor->bytes : 0;
     parcel->measured = !values;
-    tdbg_status status =
-        values ? copy_values(parcel, tensor, error) : td_stats(tensor, NULL, NULL, &parcel->stats, error);
-    if (status == TDBG_OK)
-        return parcel;
-    td_parcel_return(&lane->parcels, parcel);
-    return NULL;
+    tdbg_status status = values ? copy_values(parcel, tensor, error)
+                                : td_stats_with(run->kernels, tensor, &parcel->stats, error);
+    if (status != TDBG_OK)
+        td_parcel_return(&lane->parcels, parcel);
+    return status;
 }
 
 /* What a slice rule keeps; without the values when it does not fit the shape. */
@@ -281,8 +333,12 @@ static enum td_keep cut(struct td_view *view, const struct td_rule *rule, struct
 static tdbg_status record_tensor(tdbg_run *run, struct td_lane *lane, const char *text,
                                  const struct tdbg_tensor *given, struct tdbg_error *error)
 {
-    struct td_node *name = name_of(lane, text);
     struct td_view view;
+    if (!given)
+        return td_fail(error, TDBG_MISUSE, "no tensor");
+    struct td_node *name = name_of(run, lane, text, "tdbg_tensor: no name");
+    if (!text || !*text)
+        return TDBG_OK;
     TD_TRY(view_of(&view, given, error));
     const struct td_observer *observer = atomic_load_explicit(&run->observer, memory_order_acquire);
     if (observer) {
@@ -297,7 +353,8 @@ static tdbg_status record_tensor(tdbg_run *run, struct td_lane *lane, const char
     struct td_shape shape = view.shape;
     enum td_keep keep = rule->keep == TD_KEEP_SLICE ? cut(&view, rule, NULL) : rule->keep;
     struct td_tensor tensor = tensor_of(&view, text);
-    struct td_parcel *parcel = pack(run, lane, &tensor, keep, error);
+    struct td_parcel *parcel;
+    TD_TRY(pack(&parcel, run, lane, &tensor, keep, error));
     if (!parcel)
         return TDBG_OK; /* recording has ended */
     parcel->shape = shape;
@@ -311,7 +368,7 @@ static tdbg_status record_tensor(tdbg_run *run, struct td_lane *lane, const char
     event->parcel = parcel;
     push(run, lane);
     if (parcel->bytes) /* memory that others may wait for */
-        td_recorder_wake(run);
+        wake_writer(run);
     return TDBG_OK;
 }
 
@@ -322,7 +379,7 @@ static void tell_tensor(tdbg_run *run, const char *name, const struct tdbg_tenso
     char text[512];
     if (!lane || record_tensor(run, lane, name, tensor, &error) == TDBG_OK)
         return;
-    snprintf(text, sizeof text, "%.100s: %s", name, error.message);
+    snprintf(text, sizeof text, "%.100s: %s", name ? name : "(no name)", error.message);
     td_run_note(run, "trouble", text);
 }
 
@@ -337,7 +394,9 @@ void(tdbg_tensor)(tdbg_run *run, const char *name, const struct tdbg_tensor *ten
 void(tdbg_scalar)(tdbg_run *run, const char *name, int64_t step, double value)
 {
     struct td_lane *lane = run ? lane_of(run) : NULL;
-    struct td_event *event = lane ? event_slot(run, lane, TD_EVENT_SCALAR, name_of(lane, name)) : NULL;
+    struct td_event *event =
+        lane ? event_slot(run, lane, TD_EVENT_SCALAR, name_of(run, lane, name, "tdbg_scalar: no name"))
+             : NULL;
     if (!event)
         return;
     event->scalar.step = step;
@@ -375,7 +434,7 @@ void(tdbg_free)(tdbg_run *run, const void *ptr, uint64_t bytes)
 void(tdbg_snapshot)(tdbg_run *run, const char *name)
 {
     struct td_lane *lane = run ? lane_of(run) : NULL;
-    if (lane && event_slot(run, lane, TD_EVENT_SNAPSHOT, name_of(lane, name)))
+    if (lane && event_slot(run, lane, TD_EVENT_SNAPSHOT, name_of(run, lane, name, "tdbg_snapshot: no name")))
         push(run, lane);
 }
 
@@ -383,7 +442,8 @@ static void begin_step(tdbg_run *run, int64_t number)
 {
     struct timespec cpu;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    pthread_mutex_lock(&run->lock);
+    if (!lock_run(run))
+        return;
     if (run->begun_count == run->begun_capacity) {
         size_t capacity = run->begun_capacity ? 2 * run->begun_capacity : 16;
         struct td_begun *larger = realloc(run->begun, capacity * sizeof *larger);
@@ -432,7 +492,8 @@ void td_run_observe(tdbg_run *run, const struct td_observer *observer)
 tdbg_status td_run_set_capture(tdbg_run *run, const char *rules, struct tdbg_error *error)
 {
     struct td_capture *made;
-    pthread_mutex_lock(&run->lock);
+    if (!lock_run(run))
+        return td_fail(error, TDBG_MISUSE, "a forked child records nothing");
     tdbg_status status = td_capture_parse(&made, rules, atomic_load(&run->capture), error);
     if (status == TDBG_OK)
         atomic_store(&run->capture, made);
@@ -452,7 +513,10 @@ void td_run_note(tdbg_run *run, const char *kind, const char *text)
     note->kind = kind;
     note->next = NULL;
     memcpy(note->text, text, size);
-    pthread_mutex_lock(&run->lock);
+    if (!lock_run(run)) {
+        free(note);
+        return;
+    }
     struct td_pending_note **end = &run->notes;
     while (*end)
         end = &(*end)->next;

@@ -1,6 +1,7 @@
 /* recorder.c: a recording begins and ends; see recorder.h. */
 #include "record/recorder.h"
 
+#include "kernel/tier.h"
 #include "record/writer.h"
 
 #include <errno.h>
@@ -78,6 +79,7 @@ static tdbg_status begin(tdbg_run *run, const struct tdbg_run_options *options, 
     struct td_capture *capture;
     const char *environment = getenv("TDBG_CAPTURE");
     const char *rules = options->capture ? options->capture : environment ? environment : DEFAULT_CAPTURE;
+    TD_TRY(td_kernels_select(&run->kernels, error));
     run->budget.limit = options->staging_bytes ? options->staging_bytes : DEFAULT_STAGING;
     TD_TRY(td_capture_parse(&capture, rules, NULL, error));
     atomic_init(&run->capture, capture);

@@ -34,9 +34,10 @@ struct td_pending_note {
 
 struct tdbg_run {
     char *dir;
-    pid_t pid; /* a forked child has no writer: it must not wait for one */
+    pid_t pid; /* a forked child has no writer: it must neither wait for one nor take the lock */
     struct timespec start;
-    pthread_key_t key; /* the lane of a thread */
+    const struct td_kernels *kernels; /* what statistics are taken with */
+    pthread_key_t key;                /* the lane of a thread */
     _Atomic(struct td_lane *) lanes;
     _Atomic(const struct td_observer *) observer;
     _Atomic(struct td_capture *) capture;
@@ -44,7 +45,7 @@ struct tdbg_run {
     _Atomic uint32_t ordinal;    /* of the step under way */
     _Atomic int64_t number;      /* its number */
     _Atomic int64_t saved;
-    atomic_bool dead; /* recording has ended: trouble */
+    atomic_bool dead; /* recording has ended: trouble, or this is a forked child */
     struct td_budget budget;
 
     pthread_mutex_t lock; /* of everything below, and of adding to the lanes */
@@ -74,8 +75,5 @@ TD_CHECK tdbg_status td_recorder_close(tdbg_run **run, struct tdbg_error *error)
 
 /* Nanoseconds since the run began. */
 int64_t td_recorder_now(const tdbg_run *run);
-
-/* There is something the writer should not let lie until its next look. */
-void td_recorder_wake(tdbg_run *run);
 
 #endif

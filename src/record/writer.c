@@ -9,6 +9,9 @@
  */
 #include "record/writer.h"
 
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "format/safetensors.h"
 #include "kernel/stats.h"
 #include "record/gpu.h"
 #include "record/step_file.h"
@@ -20,6 +23,9 @@
 #include <unistd.h>
 
 enum { TICK_MS = 200, RECORDS = 4096 };
+
+/* Of a name: behind it there may be a number, and readers put rank and step in front. */
+enum { NUMBER = 24, MOST_GIVEN = TD_MAX_NAME - 96 };
 
 static const int64_t COMMIT_NS = 100 * 1000000, GPU_NS = 1000 * 1000000;
 
@@ -184,7 +190,8 @@ static tdbg_status take_block(struct td_writer *w, const struct td_lane *lane, c
 }
 
 /* Statistics, and for a sketch the counts, of values that lie packed in a parcel. */
-static tdbg_status measure(struct td_parcel *parcel, uint64_t *bins, bool *sketched, struct tdbg_error *error)
+static tdbg_status measure(const struct td_writer *w, struct td_parcel *parcel, uint64_t *bins,
+                           bool *sketched, struct tdbg_error *error)
 {
     struct td_view view;
     double edges[TD_SKETCH_BINS + 1];
@@ -198,30 +205,45 @@ static tdbg_status measure(struct td_parcel *parcel, uint64_t *bins, bool *sketc
                                .count = view.count,
                                .bytes = parcel->bytes,
                                .view = view};
-    TD_TRY(td_stats(&tensor, NULL, NULL, &parcel->stats, error));
+    TD_TRY(td_stats_with(w->run->kernels, &tensor, &parcel->stats, error));
     *sketched = parcel->keep == TD_KEEP_SKETCH && parcel->stats.finite;
     return *sketched ? td_histogram(&tensor, NULL, NULL, parcel->stats.min, parcel->stats.max, TD_SKETCH_BINS,
                                     edges, bins, error)
                      : TDBG_OK;
 }
 
-/* A name that a step has had before gets a number: two tensors of one name cannot be in one file. */
-static tdbg_status unique_name(struct td_writer *w, const char *name, char *room, size_t size,
-                               const char **out, struct tdbg_error *error)
+/* The name is this tensor's, unless the step has had it already. */
+static bool claim(struct td_node *name, uint64_t step)
 {
-    struct td_node *node = td_tree_child(&w->names, NULL, name);
-    if (!node)
+    if (name->since == step)
+        return false;
+    name->since = step;
+    name->seen = 1;
+    return true;
+}
+
+/* The name as readers will see it; one that is taken in this step gets the first number that is free, for two
+ * tensors of one name cannot be in one file. A program may number names itself: x#2 may be taken, too. */
+static tdbg_status unique_name(struct td_writer *w, const char *given, char room[TD_MAX_NAME + 1],
+                               struct tdbg_error *error)
+{
+    uint64_t step = (uint64_t)w->ordinal + 1;
+    snprintf(room, TD_MAX_NAME + 1, "%.*s", MOST_GIVEN, given);
+    td_utf8_clean(room);
+    struct td_node *first = td_tree_child(&w->names, NULL, room);
+    if (!first)
         return td_fail_nomem(error);
-    uint64_t now = (uint64_t)w->ordinal + 1;
-    if (node->since != now)
-        node->seen = 0;
-    node->since = now;
-    *out = name;
-    if (++node->seen > 1) {
-        snprintf(room, size, "%s#%llu", name, (unsigned long long)node->seen);
-        *out = room;
+    bool reserved = strcmp(room, TD_SAFETENSORS_METADATA) == 0;
+    if (claim(first, step) && !reserved)
+        return TDBG_OK;
+    for (char *number = room + strlen(room);;) {
+        snprintf(number, NUMBER, "#%llu", (unsigned long long)++first->seen);
+        struct td_node *name = td_tree_child(&w->names, NULL, room);
+        if (!name)
+            return td_fail_nomem(error);
+        if (claim(name, step))
+            return TDBG_OK;
     }
-    return TDBG_OK;
 }
 
 /* The values into the file of the step. A type that the file cannot hold leaves the statistics. */
@@ -242,21 +264,22 @@ static tdbg_status take_tensor(struct td_writer *w, const struct td_lane *lane, 
                                struct tdbg_error *error)
 {
     struct td_parcel *parcel = e->parcel;
-    char room[TD_MAX_NAME + 32];
+    char name[TD_MAX_NAME + 1];
     uint64_t bins[TD_SKETCH_BINS];
     bool sketched = false;
     struct td_run_tensor row = {.id = parcel->id,
+                                .name = name,
                                 .step = w->row,
                                 .time_ns = e->time_ns,
                                 .thread = lane->thread,
                                 .dtype = td_dtype_name(parcel->dtype),
                                 .ndim = parcel->shape.ndim};
     TD_TRY(ensure_transaction(w, error));
-    TD_TRY(unique_name(w, e->node->name, room, sizeof room, &row.name, error));
+    TD_TRY(unique_name(w, e->node->name, name, error));
     TD_TRY(scope_number(w, parcel->scope, &row.scope, error));
-    TD_TRY(measure(parcel, bins, &sketched, error));
+    TD_TRY(measure(w, parcel, bins, &sketched, error));
     if (parcel->keep == TD_KEEP_FULL || parcel->keep == TD_KEEP_SLICE)
-        TD_TRY(keep_values(w, parcel, row.name, error));
+        TD_TRY(keep_values(w, parcel, name, error));
     row.kind = parcel->keep;
     row.file = parcel->keep == TD_KEEP_FULL || parcel->keep == TD_KEEP_SLICE ? w->file.name : NULL;
     memcpy(row.shape, parcel->shape.size, sizeof row.shape);
@@ -482,6 +505,8 @@ static void finish(struct td_writer *w)
         status = commit(w, &error);
     if (status != TDBG_OK)
         end_recording(w, status, &error);
+    else
+        td_run_settle(w->store);
 }
 
 void *td_writer_main(void *run)

@@ -32,8 +32,7 @@ void td_shim_forget_sites(void)
     sites.table = NULL;
 }
 
-/* --- Unwinding --------------------------------------------------------------------------------------------
- */
+/* --- Unwinding ------------------------------------------------------------------------------------------ */
 
 struct walk {
     struct td_shim_site *site;
@@ -91,8 +90,7 @@ static void unwind(struct cached_stack *entry, struct td_shim_site *site)
     set_hash(site);
 }
 
-/* --- Modules ----------------------------------------------------------------------------------------------
- */
+/* --- Modules -------------------------------------------------------------------------------------------- */
 
 static bool in_module(const struct td_shim_place *place, uint64_t pc)
 {
@@ -138,8 +136,7 @@ static void add_modules(struct td_shim_place *place, const struct td_shim_site *
     }
 }
 
-/* --- The table --------------------------------------------------------------------------------------------
- */
+/* --- The table ------------------------------------------------------------------------------------------ */
 
 static bool same_site(const struct td_shim_site *a, const struct td_shim_site *b)
 {
@@ -195,8 +192,7 @@ static uint32_t number_of(struct td_shim_place *place, struct td_shim_site *site
     return number;
 }
 
-/* --- The cache --------------------------------------------------------------------------------------------
- */
+/* --- The cache ------------------------------------------------------------------------------------------ */
 
 static bool still_there(const struct td_shim_place *place, const struct cached_stack *entry)
 {

@@ -66,12 +66,12 @@ void td_run_folders_release(struct td_run_folders *f)
 
 bool td_run_is_values(const char *name)
 {
-    return fnmatch("step-[0-9]*.safetensors", name, 0) == 0;
+    return fnmatch("step-[-0-9]*.safetensors", name, 0) == 0;
 }
 
 bool td_run_owns(const char *name)
 {
-    static const char *const patterns[] = {TD_RUN_INDEX, TD_RUN_INDEX "-*", "step-[0-9]*.safetensors.part",
+    static const char *const patterns[] = {TD_RUN_INDEX, TD_RUN_INDEX "-*", "step-[-0-9]*.safetensors.part",
                                            TD_RUN_CONTROL};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         if (fnmatch(patterns[i], name, 0) == 0)

@@ -7,7 +7,9 @@
  */
 #include "store/run_connection.h"
 
+#include "base/arena.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@ struct walk {
     struct td_run_store *store;
     sqlite3_stmt *rows;
     int code;
+    struct td_arena arena; /* of text that had to be cleaned */
 };
 
 static tdbg_status walk_init(struct walk *w, struct td_run_store *store, enum td_run_query query,
@@ -26,6 +29,7 @@ static tdbg_status walk_init(struct walk *w, struct td_run_store *store, enum td
     w->store = store;
     TD_TRY(td_run_statement(store, query, &w->rows, error));
     sqlite3_bind_int64(w->rows, 1, after);
+    td_arena_init(&w->arena, TD_MAX_METADATA);
     return TDBG_OK;
 }
 
@@ -40,6 +44,7 @@ static tdbg_status walk_end(struct walk *w, tdbg_status status, struct tdbg_erro
     if (status == TDBG_OK && w->code != SQLITE_DONE && w->code != SQLITE_ROW)
         status = td_sqlite_fail(w->store->db, w->code, error);
     td_sqlite_end(w->rows);
+    td_arena_release(&w->arena);
     return status;
 }
 
@@ -55,10 +60,22 @@ static double real(const struct walk *w, int column)
                                                                : sqlite3_column_double(w->rows, column);
 }
 
-static const char *text(const struct walk *w, int column)
+static const char *raw_text(const struct walk *w, int column)
 {
     const char *t = (const char *)sqlite3_column_text(w->rows, column);
     return t ? t : "";
+}
+
+/* Of one line, and with nothing in it that a terminal would obey: a program may call its scopes anything. */
+static const char *text(struct walk *w, int column)
+{
+    const char *t = raw_text(w, column);
+    if (td_utf8_is_clean(t))
+        return t;
+    char *clean = td_arena_strdup(&w->arena, t);
+    if (clean)
+        td_utf8_clean(clean);
+    return clean ? clean : "?";
 }
 
 void td_run_fact_set(char *out, size_t size, const char *value)
@@ -82,7 +99,7 @@ tdbg_status td_run_facts(struct td_run_store *store, struct td_run_facts *out, s
         else if (strcmp(name, "host") == 0)
             td_run_fact_set(f.host, sizeof f.host, text(&w, 1));
         else if (strcmp(name, "capture") == 0)
-            td_run_fact_set(f.capture, sizeof f.capture, text(&w, 1));
+            td_run_fact_set(f.capture, sizeof f.capture, raw_text(&w, 1)); /* rules may be lines */
         else if (strcmp(name, "started") == 0)
             f.started = number(&w, 1);
         else if (strcmp(name, "ended_ns") == 0)
@@ -148,7 +165,7 @@ static tdbg_status read_shape(struct td_run_tensor *out, const char *from, struc
     return TDBG_OK;
 }
 
-static tdbg_status read_tensor(const struct walk *w, struct td_run_tensor *out, uint64_t *bins,
+static tdbg_status read_tensor(struct walk *w, struct td_run_tensor *out, uint64_t *bins,
                                struct tdbg_error *error)
 {
     *out = (struct td_run_tensor){.id = number(w, 0),

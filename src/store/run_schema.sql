@@ -28,7 +28,6 @@ CREATE TABLE tensor(
     mean REAL, std REAL, min REAL, max REAL, absmax REAL, norm REAL,
     bins BLOB                       -- sketch: counts in equal bins over [min, max], 64 bits each
 );
-CREATE INDEX tensor_step ON tensor(step);
 
 CREATE TABLE scalar(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL,

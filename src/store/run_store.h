@@ -80,7 +80,7 @@ struct td_run_snapshot {
 
 struct td_run_note {
     int64_t id, step, time_ns;
-    const char *kind, *text; /* kind: "break", "capture", "trouble" */
+    const char *kind, *text; /* kind: "break", "capture", "control", "trouble" */
 };
 
 struct td_run_store;
@@ -91,6 +91,11 @@ bool td_run_is(const char *dir);
 /* --- reading ------------------------------------------------------------------------------------------- */
 
 TD_CHECK tdbg_status td_run_store_open(struct td_run_store **out, const char *dir, struct tdbg_error *error);
+
+/* The same from the bytes of a run.db that lies in an archive; they are copied. What the run had in its log
+ * beside it (run.db-wal: it was killed) is not seen. */
+TD_CHECK tdbg_status td_run_store_open_bytes(struct td_run_store **out, const void *data, size_t size,
+                                             struct tdbg_error *error);
 void td_run_store_close(struct td_run_store **store);
 
 TD_CHECK tdbg_status td_run_facts(struct td_run_store *store, struct td_run_facts *out,
@@ -150,5 +155,9 @@ TD_CHECK tdbg_status td_run_add_blocks(struct td_run_store *store, int64_t step,
                                        const struct td_run_block *blocks, size_t count,
                                        struct tdbg_error *error);
 TD_CHECK tdbg_status td_run_set_ended(struct td_run_store *store, int64_t ended_ns, struct tdbg_error *error);
+
+/* Nothing more is written: readers need no log beside the index, and leave none there. Where one is reading
+ * right now it stays as it is. */
+void td_run_settle(struct td_run_store *store);
 
 #endif

@@ -129,6 +129,13 @@ static tdbg_status parse_items(const char *text, struct item *items, int *count,
     return ellipses > 1 ? td_fail(error, TDBG_MISUSE, "bad slice [%.80s]: more than one ...", text) : TDBG_OK;
 }
 
+tdbg_status td_slice_check(const char *text, struct tdbg_error *error)
+{
+    struct item items[TD_MAX_DIMS + 1];
+    int count;
+    return parse_items(text, items, &count, error);
+}
+
 static tdbg_status finish(struct td_slice *slice, struct tdbg_error *error)
 {
     for (int i = 0; i < slice->ndim; i++)

@@ -25,6 +25,9 @@ struct td_slice {
 TD_CHECK tdbg_status td_slice_parse(struct td_slice *out, const char *text, const struct td_shape *shape,
                                     struct tdbg_error *error);
 
+/* Whether the text is a slice, of whatever shape it may fit. */
+TD_CHECK tdbg_status td_slice_check(const char *text, struct tdbg_error *error);
+
 /* Everything, in its own order. */
 bool td_slice_is_whole(const struct td_slice *slice, const struct td_shape *shape);
 

@@ -108,7 +108,9 @@ static int compare_folders(const struct td_stage *a, const struct td_stage *b)
     return compare_text(a->folder, a->folder_length, b->folder, b->folder_length); /* 01 is not 1 */
 }
 
-int td_stage_compare(const struct td_stage *a, const struct td_stage *b)
+/* Orders by folder, layer, place, stage; 0 for tensors that keep the order they have. Names without a layer
+ * come after the ones with a layer in the same folder. */
+static int compare_stages(const struct td_stage *a, const struct td_stage *b)
 {
     int by_folder = compare_folders(a, b);
     if (by_folder)
@@ -130,7 +132,7 @@ struct entry {
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    int by_stage = td_stage_compare(&x->stage, &y->stage);
+    int by_stage = compare_stages(&x->stage, &y->stage);
     return by_stage ? by_stage : (x->index > y->index) - (x->index < y->index);
 }
 

@@ -24,10 +24,6 @@ extern const int td_stage_places;
 
 struct td_stage td_stage_parse(const char *name);
 
-/* Orders by folder, layer, place, stage; 0 for tensors that keep the order they have. Names without a layer
- * come after the ones with a layer in the same folder. */
-int td_stage_compare(const struct td_stage *a, const struct td_stage *b);
-
 /* Sorts tensors by execution where any of their names tells it; else leaves the file's order. Stable. */
 TD_CHECK tdbg_status td_stage_sort(struct td_tensor *tensors, size_t count, struct tdbg_error *error);
 

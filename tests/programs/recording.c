@@ -1,13 +1,16 @@
 /* recording.c: a program that records what it is told, for tests of the recorder.
  *
- *     recording DIR [CAPTURE] < SCRIPT
+ *     recording DIR [CAPTURE] < SCRIPT     REPLACE and NO_CONTROL in the environment set these options
  *
  *     step N | begin NAME | end | cost FLOPS BYTES TOKENS | scalar NAME STEP VALUE | alloc ID BYTES | free ID
- *     tensor NAME DTYPE SHAPE STRIDES FILE    SHAPE and STRIDES as "2,3" or "-"; FILE has the raw bytes
+ *     tensor NAME DTYPE SHAPE STRIDES FILE    SHAPE and STRIDES as "2,3" or "-"; FILE has the raw bytes.
+ *                       A byte after it: where in the file the first element begins
  *     snapshot NAME | saved (prints the last step on disk once it is STEP or more: saved STEP) | sleep MS
  *     threads N COUNT   N threads that record COUNT scopes with a tensor each
  *     spin N BYTES      steps 0 to N-1 with tensors w0 to w3 whose values tell the step; prints what is saved
+ *     nothing           every call that takes a name, without one
  *     fork              a child that records more than a ring holds, and closes
+ *     forks N           N children that record a step each while this one does, one after the other
  */
 #include "tdbg.h"
 
@@ -51,7 +54,7 @@ static void record_file(tdbg_run *run, char *words[])
     bool strided = strcmp(words[4], "-") != 0;
     (void)read_sizes(words[4], strides);
     tdbg_tensor(run, words[1],
-                &(struct tdbg_tensor){.data = bytes,
+                &(struct tdbg_tensor){.data = bytes + (words[6] ? atoi(words[6]) : 0),
                                       .dtype = words[2],
                                       .ndim = read_sizes(words[3], shape),
                                       .shape = shape,
@@ -139,6 +142,51 @@ static void try_fork(tdbg_run *run)
     printf("child %d\n", status);
 }
 
+static void record_step(tdbg_run *run, int64_t number)
+{
+    float values[64] = {0};
+    tdbg_step(run, number);
+    for (int k = 0; k < 4; k++)
+        tdbg_tensor(
+            run, "x",
+            &(struct tdbg_tensor){.data = values, .dtype = "float32", .ndim = 1, .shape = (int64_t[]){64}});
+    tdbg_tensor(run, "bad", &(struct tdbg_tensor){.data = values, .dtype = "float31"}); /* a note */
+}
+
+/* The writer is at work at each fork, and holds its lock at some of them. A child that waits for it is ended.
+ */
+static void try_forks(tdbg_run *run, int count)
+{
+    int stuck = 0;
+    for (int i = 0; i < count; i++) {
+        record_step(run, i);
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            record_step(run, i);
+            _exit(tdbg_run_close(&run) == TDBG_OK ? 0 : 1);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        stuck += status != 0;
+    }
+    printf("stuck %d\n", stuck);
+}
+
+static void tell_nothing(tdbg_run *run)
+{
+    struct tdbg_tensor one = {.data = &one, .dtype = "uint8"};
+    tdbg_tensor(run, NULL, &one);
+    tdbg_tensor(run, "x", NULL);
+    tdbg_tensor(run, NULL, NULL);
+    tdbg_tensor(run, "", &one);
+    tdbg_scope_begin(run, NULL);
+    tdbg_scope_end(run);
+    tdbg_scalar(run, NULL, 0, 1.0);
+    tdbg_snapshot(run, NULL);
+    tdbg_run_close(NULL);
+}
+
 static void wait_saved(const tdbg_run *run, int64_t step)
 {
     for (int i = 0; tdbg_run_saved(run) < step && i < 60000; i++)
@@ -167,7 +215,7 @@ static bool obey(tdbg_run *run, int count, char *words[])
         tdbg_free(run, addresses + atoi(words[1]), 0);
     else if (strcmp(what, "snapshot") == 0 && count == 2)
         tdbg_snapshot(run, words[1]);
-    else if (strcmp(what, "tensor") == 0 && count == 6)
+    else if (strcmp(what, "tensor") == 0 && (count == 6 || count == 7))
         record_file(run, words);
     else if (strcmp(what, "saved") == 0 && count == 2)
         wait_saved(run, atoll(words[1]));
@@ -177,8 +225,12 @@ static bool obey(tdbg_run *run, int count, char *words[])
         run_threads(run, atoi(words[1]), atoi(words[2]));
     else if (strcmp(what, "spin") == 0 && count == 3)
         spin(run, atoll(words[1]), atoll(words[2]));
+    else if (strcmp(what, "nothing") == 0)
+        tell_nothing(run);
     else if (strcmp(what, "fork") == 0)
         try_fork(run);
+    else if (strcmp(what, "forks") == 0 && count == 2)
+        try_forks(run, atoi(words[1]));
     else
         return false;
     return true;
@@ -187,9 +239,12 @@ static bool obey(tdbg_run *run, int count, char *words[])
 int main(int argc, char **argv)
 {
     struct tdbg_error error;
-    struct tdbg_run_options options = {.capture = argc > 2 ? argv[2] : NULL, .error = &error};
+    struct tdbg_run_options options = {.capture = argc > 2 ? argv[2] : NULL,
+                                       .replace = getenv("REPLACE") != NULL,
+                                       .no_control = getenv("NO_CONTROL") != NULL,
+                                       .error = &error};
     tdbg_run *run = NULL;
-    char line[4096];
+    char line[1 << 14];
     if (tdbg_run_open(&run, argc > 1 && *argv[1] ? argv[1] : NULL, &options) != TDBG_OK)
         return fail(error.message);
     while (fgets(line, sizeof line, stdin)) {
@@ -201,9 +256,5 @@ int main(int argc, char **argv)
         if (count && !obey(run, count, words))
             return fail(words[0]);
     }
-    tdbg_status trouble = tdbg_run_trouble(run, &error);
-    tdbg_status status = tdbg_run_close(&run);
-    if (trouble != TDBG_OK || status != TDBG_OK)
-        return fail(trouble != TDBG_OK ? error.message : "could not write everything");
-    return 0;
+    return tdbg_run_end(&run, &error) == TDBG_OK ? 0 : fail(error.message);
 }

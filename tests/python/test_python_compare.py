@@ -98,6 +98,8 @@ def test_arrays_tensors_numbers_and_nests_mix():
     names = [pair["name"] for pair in tdbg.diff(values, same)["pairs"]]
     assert names == ["model.w", "model.list.0", "model.list.1"]
     assert tdbg.diff(values, same)["a"]["path"] == "(in memory)"
+    named = {"tensor": {"a": 1}, "a": 2}  # "tensor" is a name like any other
+    assert {pair["name"] for pair in tdbg.diff(named, named)["pairs"]} == {"tensor.a", "a"}
 
 
 def test_kinds_of_torch_tensors():
@@ -130,6 +132,11 @@ def test_nan_on_one_side_is_a_divergence():
 def test_bad_values_and_options():
     with pytest.raises(TypeError, match="no type tdbg compares"):
         tdbg.diff(np.array(["a"]), np.zeros(1))
+    with pytest.raises(TypeError, match="output: NoneType is no type tdbg compares"):
+        tdbg.diff({"output": None}, {"output": 1})
+    for a, b in ((None, 1), (1, None)):
+        with pytest.raises(TypeError, match="a and b are paths, arrays, .* not None"):
+            tdbg.assert_close(a, b)
     with pytest.raises(ValueError, match="two tensors are named a.b"):
         tdbg.diff({"a": {"b": 1}, "a.b": 2}, 1)
     with pytest.raises(TypeError, match="no option tolerance"):

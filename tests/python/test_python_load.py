@@ -91,6 +91,8 @@ def test_mapping_and_errors(tmp_path):
     with pytest.raises(tdbg.Error, match="nowhere: cannot open: No such file or directory") as failure:
         tdbg.load("nowhere")
     assert failure.value.status == "IO"
+    with pytest.raises(TypeError, match="not NoneType"):
+        tdbg.load(None)
     (tmp_path / "cut.safetensors").write_bytes(b"\xff\0\0\0\0\0\0\0{")
     with pytest.raises(tdbg.Error) as failure:
         tdbg.load(tmp_path / "cut.safetensors")

@@ -7,6 +7,7 @@ import pickle
 import threading
 
 import gpt
+import numpy
 import pytest
 import tdbg
 import torch
@@ -129,6 +130,15 @@ def test_patterns_choose_tensors_and_modules(run, tmp_path):
     assert ("GPT", "layers.0", "layers.0.mlp", "layers.0.mlp.1") in scopes(other), "scopes are not chosen"
 
 
+@pytest.mark.parametrize("pattern", ["rnn.output[0]", "*.output[0]", "*output[[]0]"])
+@pytest.mark.parametrize("how", [lambda pattern: {"tensors": pattern}, lambda pattern: {"capture": f"{pattern}=full"}])
+def test_names_with_brackets_are_patterns_of_themselves(run, pattern, how):
+    model = nn.ModuleDict({"rnn": nn.LSTM(2, 2)})
+    with tdbg.record(model, run, grads=False, **how(pattern)):
+        model["rnn"](torch.ones(1, 2))
+    assert list(values(run)) == ["rnn.output[0]"]
+
+
 def test_every_nth_step(run):
     model = gpt.model()
     with tdbg.record(model, run, tensors="head", every=2, grads=False) as recording:
@@ -215,6 +225,31 @@ def test_names_of_nested_outputs(run):
     assert list(echoed(run, lambda: output)) == [
         "output[0]", "output[1][0]", "output[2].a", "output[2].b[0]", "output[3].left", "output[3].right",
         "output[4].logits", "output[4].hidden.x", "output[5].logits"]
+
+
+class Lazy(collections.UserDict):
+    """Makes its items when they are asked for, and cannot make one of them."""
+
+    def __getitem__(self, key):
+        if key == "bad":
+            raise RuntimeError("not computed")
+        return super().__getitem__(key)
+
+
+@dataclasses.dataclass
+class LazyResult:
+    x: object
+    bad: object = None
+
+    def __getattribute__(self, name):
+        if name == "bad":
+            raise RuntimeError("not computed")
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("make", [lambda x: Lazy(bad=1, x=x), LazyResult], ids=["mapping", "dataclass"])
+def test_an_output_that_cannot_give_an_item_is_recorded_without(run, make):
+    assert list(echoed(run, lambda: make(torch.ones(1)))) == ["output.x"]
 
 
 def test_an_output_that_contains_itself_ends(run):
@@ -316,6 +351,31 @@ def test_a_module_used_again_gets_numbers(run):
     assert "1.output" in values(run, 1) and "1.output#2" not in values(run, 1)
 
 
+def test_gradients_of_two_backward_passes_are_told_apart(run, tdbg_binary):
+    """Numbers of calls, given by the module, and numbers of passes, given by the library."""
+    shared = nn.Linear(3, 1)
+    with tdbg.record(shared, run):
+        first, second = shared(torch.randn(2, 3)), shared(torch.randn(2, 3))
+        (first.sum() + second.sum()).backward(retain_graph=True)
+        (first * second).sum().backward()
+    names = [t["name"] for t in tdbg_binary.json("ls", run)["tensors"]]
+    assert len(set(names)) == len(names) and sum(name.startswith("output.grad") for name in names) == 4
+
+
+def test_a_parameter_that_a_module_returns_has_one_gradient_a_step(run):
+    position = Echo(lambda: position.weight)
+    position.weight = nn.Parameter(torch.randn(3))
+    model = nn.ModuleDict({"position": position, "head": nn.Linear(3, 1)})
+    with tdbg.record(model, run) as recording:
+        for _ in range(3):
+            model["head"](torch.ones(2, 3) + model["position"]()).sum().backward()
+            recording.step()
+        assert len(position.weight._backward_hooks) == 1
+    assert not position.weight._backward_hooks
+    for step in range(3):
+        assert [name for name in values(run, step) if name.startswith("position.output.grad")] == ["position.output.grad"]
+
+
 def test_in_place_changes_do_not_reach_back(run):
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=True))
     x = torch.randn(4, 3)
@@ -370,6 +430,33 @@ def test_checkpointing_records_once(run, how):
         with tdbg.record(model, folder):
             model(gpt.ids()).sum().backward()
     assert values(run) == values(run.parent / "plain")
+
+
+@pytest.mark.parametrize("how", REENTRANT, ids=str)
+@pytest.mark.parametrize("times", [1, 2])
+def test_gradients_of_a_shared_module_keep_their_calls_under_checkpointing(run, how, times):
+    """Segments are run again from the last to the first, the calls within one in their order."""
+    block = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+
+    def segment(x):
+        for _ in range(times):
+            x = block(x)
+        return x
+
+    x = torch.randn(2, 4)
+    folders = {"plain": lambda part, x: part(x), "saving": lambda part, x: checkpoint(part, x, **how)}
+    for folder, call in folders.items():
+        with tdbg.record(block, run / folder) as recording:
+            for _ in range(2):
+                y = x.clone().requires_grad_()
+                for _ in range(3):
+                    y = call(segment, y)
+                y.pow(2).sum().backward()
+                recording.step()
+    for step in range(2):
+        plain, saving = values(run / "plain", step), values(run / "saving", step)
+        outputs = [name for name in plain if ".output" in name or name.startswith("output")]
+        assert {name: saving.get(name) for name in outputs} == {name: plain[name] for name in outputs}
 
 
 def test_parametrisations(run):
@@ -452,8 +539,9 @@ def test_hooks_are_gone_after_close(run):
 
 def test_a_run_is_not_overwritten_unless_asked(run):
     tdbg.record(None, run).close()
-    with pytest.raises(tdbg.Error, match=str(run)):
+    with pytest.raises(tdbg.Error) as refusal:
         tdbg.record(None, run)
+    assert str(refusal.value) == f"{run}: holds a run already"
     tdbg.record(None, run, replace=True).close()
 
 
@@ -481,6 +569,40 @@ def test_steps_are_saved_as_they_end(run):
         while recording.saved < 2:
             pass
         assert (run / "step-00000002.safetensors").exists()
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"model": "model.pt"}, "the model is a torch.nn.Module or None, not str"),
+    ({"model": {"w": torch.zeros(2)}}, "not dict"),
+    ({"tensors": 5}, "tensors=5: a pattern or a list of them"),
+    ({"tensors": ["a", None]}, "a pattern or a list of them"),
+    ({"every": "2"}, "cannot be interpreted as an integer"),
+    ({"every": 2.5}, "cannot be interpreted as an integer"),
+    ({"tensor": "a"}, r"record\(\) got an unexpected keyword argument 'tensor'")])
+def test_bad_arguments_are_told_before_a_run_begins(run, arguments, message):
+    with pytest.raises(TypeError, match=message):
+        tdbg.record(**{"model": nn.Identity(), "path": run, **arguments})
+    assert not run.exists()
+
+
+def test_a_bad_number_of_a_step_changes_nothing(run):
+    with tdbg.record(None, run) as recording:
+        for number in ("1", 1.5):
+            with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+                recording.step(number)
+        recording.step()
+        recording.tensor("x", torch.ones(1))
+    assert query(run, "select number from step") == [(1,)]
+
+
+def test_tensors_of_what_torch_makes_one_of(run):
+    given = {"array": numpy.arange(6, dtype="float16").reshape(2, 3)[:, ::-1].T.copy(), "list": [[1, 2], [3, 4]], "number": 2.5}
+    with tdbg.record(None, run) as recording:
+        for name, value in given.items():
+            recording.tensor(name, value)
+        with pytest.raises((TypeError, ValueError)):
+            recording.tensor("words", ["a", "b"])
+    assert {n: a.tolist() for n, a in tdbg.load(run).items()} == {n: numpy.asarray(a).tolist() for n, a in given.items()}
 
 
 def test_an_exception_passes_through_the_recording(run):

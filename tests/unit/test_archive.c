@@ -89,7 +89,8 @@ static struct packed dumps(int (*format)(struct archive *), int (*filter)(struct
     add(&p, "dumps/.hidden", "h", 1);
     add(&p, "__MACOSX/x", "m", 1);
     add(&p, "/dumps/1_key.bin", "key", 3);
-    add(&p, "../empty", "", 0);
+    add(&p, "empty", "", 0);
+    add(&p, "../outside", "x", 1);
     finish(&p);
     return p;
 }
@@ -139,10 +140,11 @@ static void expect_dumps(struct packed p)
     struct td_job job = {0};
     assert_ok(open_bytes(&o, "a", p.data, p.size, &job));
     assert_true(td_bundle_probe(o.source));
-    assert_int_equal(td_bundle_count(o.bundle), 3);
+    assert_int_equal(td_bundle_count(o.bundle), 4);
     expect(&o, 0, "dumps/0_query.bin", long_text, LONG);
     expect(&o, 1, "dumps/1_key.bin", "key", 3);
-    expect(&o, 2, "../empty", "", 0);
+    expect(&o, 2, "empty", "", 0);
+    expect_bad(&o, 3, "../outside", TDBG_UNSUPPORTED, "its name leads out of the archive");
     assert_int_equal(job.done, job.total);
     close_bytes(&o);
     free(p.data);

@@ -165,8 +165,10 @@ static void utf8_refuses_what_is_not(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(td_utf8_valid(bad[i], strlen(bad[i])));
     char text[] = "a\x1b[31m\xff\xc3\xa9\xc2\x9b";
+    assert_false(td_utf8_is_clean(text));
     td_utf8_clean(text);
     assert_string_equal(text, "a?[31m?\xc3\xa9??");
+    assert_true(td_utf8_is_clean(text) && td_utf8_is_clean(""));
 }
 
 static void errors_carry_status_offset_and_name(void **state)

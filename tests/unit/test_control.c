@@ -1,6 +1,7 @@
 /* Breakpoints from inside: conditions as text, threads that are held, and a run that ends while they are. */
 #include "test_support.h"
 
+#include "base/pattern.h"
 #include "live/condition.h"
 #include "live/control_client.h"
 #include "session/input.h"
@@ -13,8 +14,7 @@
 
 enum { STEPS = 3, LAYERS = 4, PATIENCE_MS = 60000 };
 
-/* --- text ------------------------------------------------------------------------------------------------
- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 static const struct tdbg_stats sample = {
     .count = 10, .finite = 8, .nan = 2, .mean = 0.5, .std = 2, .min = -1, .max = 4, .absmax = 4, .norm = 6};
@@ -69,6 +69,13 @@ static void test_breaks_as_text(void **state)
     assert_string_equal(condition, "nan or inf");
     free(pattern);
     free(condition);
+    assert_ok(td_break_split(" 'a b' if nan", &pattern, &condition, NULL));
+    assert_string_equal(pattern, "a b");
+    assert_string_equal(condition, "nan");
+    free(pattern);
+    free(condition);
+    assert_fails(td_break_split("\"a b if nan", &pattern, &condition, &error), TDBG_MISUSE,
+                 "a quote is not closed");
     assert_fails(td_break_split("x when nan", &pattern, &condition, &error), TDBG_MISUSE,
                  "'if' and a condition may follow the pattern, not 'when nan'");
     assert_fails(td_break_split(" ", &pattern, &condition, &error), TDBG_MISUSE,
@@ -96,8 +103,7 @@ static void test_watches(void **state)
     assert_int_equal(td_watch_init(&w, "median(x)", &error), TDBG_MISUSE);
 }
 
-/* --- threads ---------------------------------------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------------------------------------- */
 
 struct bench {
     char dir[64];
