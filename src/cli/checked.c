@@ -4,7 +4,7 @@
 
 #include "cli/operand.h"
 #include "cli/progress.h"
-#include "session/stats_rows.h"
+#include "cli/skips.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static tdbg_status feed_all(struct checked *c, const struct td_stats_rows *rows,
     for (size_t i = 0; i < rows->count; i++) {
         const struct td_stats_row *row = &rows->rows[i];
         if (row->error.status != TDBG_OK)
-            c->partial = cli_fail(row->tensor->name, &row->error) != EXIT_FINE;
+            c->partial = skips_fail(row) != EXIT_FINE;
         else if (!feed(c->checker, row, (int64_t)i))
             return td_fail_nomem(error);
     }

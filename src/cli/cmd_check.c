@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "cli/checked.h"
 #include "cli/table.h"
+#include "cli/text.h"
 #include "report/check_json.h"
 #include "store/run_folders.h"
 
@@ -193,17 +194,27 @@ static void print_fits(const struct cli *cli, const struct checked *c, const cha
     table_release(&table);
 }
 
+static void print_count(uint64_t count, const char *what)
+{
+    printf("%" PRIu64 " %s%s", count, what, text_plural(count));
+}
+
 static void print_summary(const struct cli *cli, const struct checked *c)
 {
     size_t count = td_checker_count(c->checker);
     printf("%s: ", c->path);
-    if (c->run)
-        printf("%" PRIu64 " steps, ", td_checker_steps(c->checker));
-    printf("%" PRIu64 " tensors", td_checker_tensors(c->checker));
-    if (c->run)
-        printf(", %" PRIu64 " scalars", td_checker_scalars(c->checker));
-    printf(": %s%zu finding%s%s\n", term_style(&cli->out, count ? STYLE_RED : STYLE_GREEN), count,
-           count == 1 ? "" : "s", term_style(&cli->out, STYLE_PLAIN));
+    if (c->run) {
+        print_count(td_checker_steps(c->checker), "step");
+        printf(", ");
+    }
+    print_count(td_checker_tensors(c->checker), "tensor");
+    if (c->run) {
+        printf(", ");
+        print_count(td_checker_scalars(c->checker), "scalar");
+    }
+    printf(": %s", term_style(&cli->out, count ? STYLE_RED : STYLE_GREEN));
+    print_count(count, "finding");
+    printf("%s\n", term_style(&cli->out, STYLE_PLAIN));
 }
 
 static void print_checked(const struct cli *cli, const struct checked *c, const char *as)
@@ -337,7 +348,7 @@ static const struct option options[] = {
      "another threshold; RULE.steps=N: bad for N steps in a row"},
     {"disable", 0, OPTION_LIST, offsetof(struct check_options, disable), "RULE", "leave a rule out"},
     {"as", 0, OPTION_TEXT, offsetof(struct check_options, as), "DTYPE",
-     "what stored tensors would lose in this type"},
+     "what stored tensors would lose in float32, float16, bfloat16, float8_e4m3fn or float8_e5m2"},
     {"list-rules", 0, OPTION_FLAG, offsetof(struct check_options, list_rules), NULL,
      "the rules with their thresholds"},
     {0},
@@ -358,8 +369,9 @@ const struct command cmd_check = {
         "no steps. --as says how many of their finite values would be infinite in another type (beyond),\n"
         "zero (lost), or short of digits (subnormal).\n"
         "\n"
-        "Exit status 1 when there are findings, or values beyond the type of --as.\n"
+        "Exit status: 0 nothing found, 1 findings, or values beyond the type of --as, 2 trouble.\n"
         "\n"
+        "Examples:\n"
         "  tdbg check runs/a\n"
         "  tdbg check runs/a --set dead-relu=0.8 --set vanishing-gradient.steps=10\n"
         "  tdbg check runs/a --disable loss-not-decreasing --json\n"

@@ -20,10 +20,10 @@ struct console_options {
     bool keep_going;
 };
 
-/* --- lines
- * -------------------------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------------------------- */
 
-int console_run_line(struct console *c, const char *line)
+/* One line: an empty one and a comment do nothing. */
+static int run_line(struct console *c, const char *line)
 {
     char *copy = strdup(line), *words[MOST_WORDS];
     if (!copy)
@@ -64,7 +64,8 @@ static int talk(struct console *c)
             break;
         }
         cli_forget_interrupt(c->cli);
-        if (console_run_line(c, line) == EXIT_INTERRUPTED)
+        console_live_listen(c); /* while the line was typed, others may have let the run go on */
+        if (run_line(c, line) == EXIT_INTERRUPTED)
             printf("interrupted\n");
     }
     cli_forget_interrupt(c->cli);
@@ -79,7 +80,7 @@ static int run_script(struct console *c, FILE *file, bool keep_going)
     int status = EXIT_FINE;
     while (!c->leaving && getline(&line, &room, file) >= 0) {
         console_live_listen(c);
-        int done = console_run_line(c, line);
+        int done = run_line(c, line);
         if (done == EXIT_FINE)
             continue;
         status = done;
@@ -90,8 +91,7 @@ static int run_script(struct console *c, FILE *file, bool keep_going)
     return status;
 }
 
-/* --- the command
- * --------------------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------------------------------------- */
 
 /* The folder of a run whose process lives, or lived not long ago. */
 static bool has_socket(const char *path)
@@ -169,7 +169,8 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option options[] = {
-    {"file", 'f', OPTION_TEXT, offsetof(struct console_options, file), "FILE", "commands from a file"},
+    {"file", 'f', OPTION_TEXT, offsetof(struct console_options, file), "FILE",
+     "commands from a file; # begins a comment"},
     {"keep-going", 'k', OPTION_FLAG, offsetof(struct console_options, keep_going), NULL,
      "a script goes on after an error"},
     {0},
@@ -188,6 +189,7 @@ const struct command cmd_console = {
         "them, Tab completes commands and names, Ctrl-C stops a command, Ctrl-D leaves. When nobody types,\n"
         "commands come from standard input; the first error ends them with exit status 2.\n"
         "\n"
+        "Examples:\n"
         "  tdbg console model.safetensors\n"
         "  tdbg console runs/a                       attaches while the run is recorded\n"
         "  echo 'stats *.weight' | tdbg console ckpt.pth\n"

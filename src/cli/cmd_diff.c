@@ -17,8 +17,7 @@ struct diff_values {
     int64_t top; /* negative: not given */
 };
 
-/* --- which pairs to show ---------------------------------------------------------------------------------
- */
+/* --- which pairs to show -------------------------------------------------------------------------------- */
 
 static bool is_identical(const struct td_pair *p)
 {
@@ -64,8 +63,7 @@ static bool find_filter(const char *name, td_pair_filter **out)
     return !name || *out;
 }
 
-/* --- the command ------------------------------------------------------------------------------------------
- */
+/* --- the command ---------------------------------------------------------------------------------------- */
 
 static int print(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
 {
@@ -150,15 +148,17 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const struct option options[] = {
     {"match", 0, OPTION_TEXT, SETUP(match), "S",
-     "how tensors are paired: auto, stage, exact, fuzzy, shape, regex:FROM=>TO, program:CMD, or a chain of "
-     "them with commas"},
-    {"threshold", 0, OPTION_REAL, SETUP(threshold), "X", "similarity that fuzzy names need, 0 to 1"},
+     "how tensors are paired (auto): stage, exact, fuzzy, fused, shape, regex:FROM=>TO, program:CMD, or a "
+     "chain of them with commas; auto is stage,exact,fuzzy,fused,shape"},
+    {"threshold", 0, OPTION_REAL, SETUP(threshold), "X",
+     "similarity that fuzzy names need, above 0 and up to 1 (0.6)"},
     {"pairs", 0, OPTION_TEXT, SETUP(pairs), "FILE", "pairs by hand, from a JSON file; they come first"},
     {"save-pairs", 0, OPTION_TEXT, FILES(pairs), "FILE",
      "write the pairs that were found, to edit and use again"},
-    {"policy", 0, OPTION_TEXT, SETUP(policy), "P", "noise (follows types and depth) or strict (per type)"},
-    {"rtol", 0, OPTION_REAL, SETUP(rtol), "X", "relative tolerance for every element"},
-    {"atol", 0, OPTION_REAL, SETUP(atol), "X", "absolute tolerance for every element"},
+    {"policy", 0, OPTION_TEXT, SETUP(policy), "P",
+     "noise, which follows types and depth (the default), or strict, per type"},
+    {"rtol", 0, OPTION_REAL, SETUP(rtol), "X", "relative tolerance for every element (0 with --atol)"},
+    {"atol", 0, OPTION_REAL, SETUP(atol), "X", "absolute tolerance for every element (0 with --rtol)"},
     {"reference", 0, OPTION_TEXT, SETUP(reference), "R",
      "a third, more precise run: B may be 3 times as far from it as A"},
     {"layout", 0, OPTION_TEXT, SETUP(layout), "EXPR", "B's axes by hand: 'b h t d -> t h d'"},

@@ -2,6 +2,7 @@
  * a table, with the operands it takes. */
 #include "cli/cli.h"
 
+#include "base/json.h"
 #include "cli/operand.h"
 #include "cli/outfile.h"
 #include "cli/text.h"
@@ -19,7 +20,7 @@ struct kind {
     const char *name;
     const char *usage; /* its operands */
     int operands;
-    int (*run)(struct cli *cli, char **operands);
+    int (*run)(struct cli *cli, char **operands, struct td_json *files); /* NULL without --json */
 };
 
 /* --- TensorBoard ---------------------------------------------------------------------------------------- */
@@ -81,23 +82,38 @@ static tdbg_status export_run(struct cli *cli, const char *run, const char *dir,
     return status;
 }
 
-static void tell(const struct cli *cli, const char *path, const struct td_tensorboard_counts *c)
+static void put_events(struct td_json *j, const char *path, const struct td_tensorboard_counts *c)
+{
+    td_json_begin_object(j);
+    td_json_field_string(j, "path", path);
+    td_json_field_uint(j, "scalars", c->scalars);
+    td_json_field_uint(j, "histograms", c->histograms);
+    td_json_field_uint(j, "without_histogram", c->bare);
+    td_json_field_uint(j, "left_out", c->lost);
+    td_json_end_object(j);
+}
+
+static void tell(const struct cli *cli, const char *path, const struct td_tensorboard_counts *c,
+                 struct td_json *files)
 {
     if (c->lost)
-        fprintf(stderr, "tdbg: %" PRIu64 " tensor%s left out: %s\n", c->lost, c->lost == 1 ? "" : "s",
+        fprintf(stderr, "tdbg: %" PRIu64 " tensor%s left out: %s\n", c->lost, text_plural(c->lost),
                 c->why_lost.message);
-    if (cli->quiet)
+    if (files)
+        put_events(files, path, c);
+    if (files || cli->quiet)
         return;
-    printf("%s: %" PRIu64 " scalars, %" PRIu64 " histograms\n", path, c->scalars, c->histograms);
+    printf("%s: %" PRIu64 " scalar%s, %" PRIu64 " histogram%s\n", path, c->scalars, text_plural(c->scalars),
+           c->histograms, text_plural(c->histograms));
     if (c->bare)
         printf("%s%" PRIu64
-               " tensors without a histogram: of those, statistics alone were kept, or no value was finite"
-               "%s\n",
-               term_style(&cli->out, STYLE_DIM), c->bare, term_style(&cli->out, STYLE_PLAIN));
+               " tensor%s without a histogram: statistics alone were kept, or no value was finite%s\n",
+               term_style(&cli->out, STYLE_DIM), c->bare, text_plural(c->bare),
+               term_style(&cli->out, STYLE_PLAIN));
 }
 
 /* Of several ranks each becomes a run of its own in TensorBoard: a folder with the rank's name. */
-static int tensorboard(struct cli *cli, char **operands)
+static int tensorboard(struct cli *cli, char **operands, struct td_json *files)
 {
     const char *run = operands[0], *dir = operands[1];
     struct td_run_folders folders = {0};
@@ -120,7 +136,7 @@ static int tensorboard(struct cli *cli, char **operands)
         if (!into || export_run(cli, folders.paths[i], into, &path, &counts, &error) != TDBG_OK)
             status = into ? cli_fail(NULL, &error) : EXIT_TROUBLE;
         else
-            tell(cli, path, &counts);
+            tell(cli, path, &counts, files);
         free(into);
         free(path);
     }
@@ -143,42 +159,64 @@ static tdbg_status verify_all(const struct operand *o, struct tdbg_error *error)
     return TDBG_OK;
 }
 
+/* `where` becomes the file at fault, should there be one. */
 static tdbg_status write_safetensors(struct cli *cli, const struct operand *o, const char *path,
-                                     struct td_safetensors_counts *counts, struct tdbg_error *error)
+                                     struct td_safetensors_counts *counts, const char **where,
+                                     struct tdbg_error *error)
 {
     struct outfile out;
+    *where = o->target.path;
     if (o->named && !o->selection.whole)
         return td_fail(error, TDBG_UNSUPPORTED, "a slice of a %s tensor cannot be written",
                        o->selection.tensor->sparse ? "sparse" : td_dtype_name(o->selection.tensor->dtype));
+    *where = path;
     TD_TRY(outfile_open(&out, path, error));
     tdbg_status status =
         td_safetensors_write(o, operand_at, operand_count(o), out.file, cli->job, counts, error);
-    if (status == TDBG_OK)
-        status = verify_all(o, error);
+    if (status == TDBG_OK && (status = verify_all(o, error)) != TDBG_OK)
+        *where = o->target.path;
     if (status == TDBG_OK)
         return outfile_commit(&out, error);
     outfile_discard(&out);
     return status;
 }
 
-static int safetensors(struct cli *cli, char **operands)
+static void tell_written(const struct cli *cli, const char *path, const struct td_safetensors_counts *c,
+                         struct td_json *files)
+{
+    char size[SIZE_TEXT];
+    if (c->left_out)
+        fprintf(stderr, "tdbg: %" PRIu64 " tensor%s left out: safetensors has no %s\n", c->left_out,
+                text_plural(c->left_out), c->why);
+    if (files) {
+        td_json_begin_object(files);
+        td_json_field_string(files, "path", path);
+        td_json_field_uint(files, "tensors", c->written);
+        td_json_field_uint(files, "bytes", c->bytes);
+        td_json_field_uint(files, "left_out", c->left_out);
+        td_json_end_object(files);
+    } else if (!cli->quiet && strcmp(path, "-") != 0) {
+        printf("%s: %" PRIu64 " tensor%s, %s\n", path, c->written, text_plural(c->written),
+               text_size(size, c->bytes));
+    }
+}
+
+static int safetensors(struct cli *cli, char **operands, struct td_json *files)
 {
     struct td_safetensors_counts counts = {0};
     struct tdbg_error error;
     struct operand o;
-    char size[SIZE_TEXT];
+    const char *where, *path = operands[1];
+    if (files && strcmp(path, "-") == 0)
+        return cli_fail_usage(&cmd_export, "--json and FILE cannot both be standard output");
     int status = operand_open(cli, operands[0], false, &o);
     if (status != EXIT_FINE)
         return status;
-    if (write_safetensors(cli, &o, operands[1], &counts, &error) != TDBG_OK)
-        status = cli_fail(operands[1], &error);
+    if (write_safetensors(cli, &o, path, &counts, &where, &error) != TDBG_OK)
+        status = cli_fail(where, &error);
     operand_release(&o);
-    if (status == EXIT_FINE && counts.left_out)
-        fprintf(stderr, "tdbg: %" PRIu64 " tensor%s left out: safetensors has no %s\n", counts.left_out,
-                counts.left_out == 1 ? "" : "s", counts.why);
-    if (status == EXIT_FINE && !cli->quiet && strcmp(operands[1], "-") != 0)
-        printf("%s: %" PRIu64 " tensor%s, %s\n", operands[1], counts.written, counts.written == 1 ? "" : "s",
-               text_size(size, counts.bytes));
+    if (status == EXIT_FINE)
+        tell_written(cli, path, &counts, files);
     return status;
 }
 
@@ -197,6 +235,32 @@ static const char *kind_name(const void *context, size_t i)
     return i < KINDS ? kinds[i].name : NULL;
 }
 
+/* {"version":1,"files":[…]}, once all of them are written. */
+static int run_json(struct cli *cli, const struct kind *kind, char **operands)
+{
+    struct td_buffer text;
+    struct td_json json, *j = &json;
+    struct tdbg_error error;
+    td_buffer_init(&text, SIZE_MAX);
+    td_json_to_buffer(j, &text);
+    td_json_begin_object(j);
+    td_json_field_int(j, "version", 1);
+    td_json_key(j, "files");
+    td_json_begin_array(j);
+    int status = kind->run(cli, operands, j);
+    td_json_end_array(j);
+    td_json_end_object(j);
+    td_json_newline(j);
+    if (status == EXIT_FINE && td_json_finish(j)) {
+        fputs(td_buffer_text(&text), stdout);
+    } else if (status == EXIT_FINE) {
+        td_fail_nomem(&error);
+        status = cli_fail(NULL, &error);
+    }
+    td_buffer_release(&text);
+    return status;
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct args args;
@@ -210,7 +274,8 @@ static int run(struct cli *cli, int argc, char **argv)
             continue;
         if (args.count - 1 != kinds[i].operands)
             return cli_fail_usage(&cmd_export, "%s takes %s", kinds[i].name, kinds[i].usage);
-        return kinds[i].run(cli, args.operands + 1);
+        return cli->json ? run_json(cli, &kinds[i], args.operands + 1)
+                         : kinds[i].run(cli, args.operands + 1, NULL);
     }
     const char *near = args_nearest(args.operands[0], kind_name, NULL);
     return near ? cli_fail_usage(&cmd_export, "no kind '%s'; did you mean '%s'?", args.operands[0], near)
@@ -234,8 +299,12 @@ const struct command cmd_export = {
         "is\n"
         "                         standard output. Block-quantised values become float32.\n"
         "\n"
+        "--json prints {\"version\":1,\"files\":[{\"path\",…}]}, with the counts of each file.\n"
+        "\n"
+        "Examples:\n"
         "  tdbg export tensorboard runs/a logs/a && tensorboard --logdir logs\n"
         "  tdbg export safetensors model.gguf model.safetensors\n"
+        "  tdbg export safetensors 'dumps.zip:3_query.pth[0, :16]' part.safetensors\n"
         "\n"
         "Single tensors: 'tdbg show PATH:NAME --npy FILE' or '--csv FILE'.\n",
 };

@@ -87,7 +87,7 @@ static void print_table(const struct cli *cli, const struct operands *operands)
         table_print(&table, &cli->out, needless(operands));
     table_release(&table);
     if (!cli->quiet)
-        printf("%s%zu tensor%s, %s%s\n", term_style(&cli->out, STYLE_DIM), count, count == 1 ? "" : "s",
+        printf("%s%zu tensor%s, %s%s\n", term_style(&cli->out, STYLE_DIM), count, text_plural(count),
                text_size(size, bytes), term_style(&cli->out, STYLE_PLAIN));
 }
 
@@ -135,6 +135,7 @@ const struct command cmd_ls = {
         "in execution order where their names tell it (3_query.pth: layer 3, stage query), else as in the\n"
         "file. Each name works after 'PATH:' in the other commands.\n"
         "\n"
+        "Examples:\n"
         "  tdbg ls model.safetensors              one file\n"
         "  tdbg ls dumps/ reference.tar.gz        a folder and an archive\n"
         "  tdbg ls --json ckpt.pth | jq -r '.tensors[] | select(.dtype == \"bfloat16\") .name'\n",

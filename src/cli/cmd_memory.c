@@ -24,8 +24,7 @@ struct memory_options {
     int64_t top;
 };
 
-/* --- The report ------------------------------------------------------------------------------------------
- */
+/* --- The report ----------------------------------------------------------------------------------------- */
 
 static void write_json(const struct td_memory_book *book, size_t top, FILE *file)
 {
@@ -83,8 +82,7 @@ static int findings(const struct td_memory_book *book)
     return EXIT_FINE;
 }
 
-/* --- A program -------------------------------------------------------------------------------------------
- */
+/* --- A program ------------------------------------------------------------------------------------------ */
 
 /* Beside the binary, in a build tree, or in the library folder that belongs to its bin. */
 static bool find_shim(char out[PATH_MAX])
@@ -143,8 +141,7 @@ static int watch(struct cli *cli, char **program, const struct memory_options *w
     return status;
 }
 
-/* --- The command -----------------------------------------------------------------------------------------
- */
+/* --- The command ---------------------------------------------------------------------------------------- */
 
 static int read_path(struct cli *cli, const char *path, const struct memory_options *wanted,
                      const struct td_memory_wish *wish)
@@ -198,10 +195,10 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 static const struct option options[] = {
-    {"top", 0, OPTION_COUNT, offsetof(struct memory_options, top), "N", "rows of each list; 10"},
+    {"top", 0, OPTION_COUNT, offsetof(struct memory_options, top), "N", "rows of each list (10)"},
     {"snapshot", 0, OPTION_LIST, offsetof(struct memory_options, snapshots), "NAME",
-     "given twice: compare two; also peak, end, 1.5s"},
-    {"output", 'o', OPTION_TEXT, offsetof(struct memory_options, output), "FILE", "the report goes there"},
+     "given twice: compare these two moments; peak, end and 1.5s are always there"},
+    {"output", 'o', OPTION_TEXT, offsetof(struct memory_options, output), "FILE", "write the report there"},
     {0},
 };
 
@@ -223,6 +220,7 @@ const struct command cmd_memory = {
         "follows it, or goes to the file of -o. A program may name a moment by calling\n"
         "tdbg_malloc_snapshot(\"name\"), which the shim defines.\n"
         "\n"
+        "Examples:\n"
         "  tdbg memory -- ./engine --prompt hello\n"
         "  tdbg memory -o report.json --json -- python3 train.py\n"
         "  tdbg memory --snapshot 1s --snapshot end -- ./engine\n"

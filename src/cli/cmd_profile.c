@@ -4,11 +4,11 @@
 #include "cli/outfile.h"
 #include "cli/profile_compare.h"
 #include "cli/profile_ranks.h"
+#include "cli/profile_rows.h"
 #include "cli/profile_text.h"
 #include "cli/progress.h"
 #include "report/flame.h"
 #include "report/perfetto.h"
-#include "report/profile_json.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -37,8 +37,7 @@ static bool sort_of(const char *text, enum profile_sort *out)
     return !text;
 }
 
-/* --- One profile -----------------------------------------------------------------------------------------
- */
+/* --- One profile ---------------------------------------------------------------------------------------- */
 
 static int open_source(struct cli *cli, const char *path, struct td_profile_source *out)
 {
@@ -52,14 +51,14 @@ static int open_source(struct cli *cli, const char *path, struct td_profile_sour
 }
 
 static bool write_json(const char *path, const struct td_profile_source *source,
-                       const struct td_findings *findings, bool series)
+                       const struct td_findings *findings, const struct profile_view *view)
 {
     struct td_json json, *j = &json;
     td_json_to_file(j, stdout);
     td_json_begin_object(j);
     td_json_field_int(j, "version", 1);
     td_json_field_string(j, "path", path);
-    bool good = td_profile_json(j, source, findings, series);
+    bool good = profile_write(j, source, findings, view);
     td_json_end_object(j);
     td_json_newline(j);
     return td_json_finish(j) && good;
@@ -73,7 +72,7 @@ static int report(struct cli *cli, const char *path, const struct td_profile_sou
     if (td_profile_find_findings(&source->profile, &findings, &error) != TDBG_OK)
         return cli_fail(path, &error);
     if (cli->json)
-        return write_json(path, source, &findings, view->series) ? EXIT_FINE : EXIT_TROUBLE;
+        return write_json(path, source, &findings, view) ? EXIT_FINE : EXIT_TROUBLE;
     profile_print_head(cli, path, source);
     if (source->profile.node_count > 1 && !profile_print_table(cli, &source->profile, view))
         return EXIT_TROUBLE;
@@ -81,8 +80,7 @@ static int report(struct cli *cli, const char *path, const struct td_profile_sou
     return EXIT_FINE;
 }
 
-/* --- Files -----------------------------------------------------------------------------------------------
- */
+/* --- Files ---------------------------------------------------------------------------------------------- */
 
 static int write_perfetto(struct cli *cli, const char *run, const char *file)
 {
@@ -135,8 +133,7 @@ static int write_files(struct cli *cli, const char *path, const struct td_profil
     return status;
 }
 
-/* --- The command -----------------------------------------------------------------------------------------
- */
+/* --- The command ---------------------------------------------------------------------------------------- */
 
 static int profile_one(struct cli *cli, const char *path, const struct profile_options *wanted,
                        const struct profile_view *view)
@@ -200,11 +197,12 @@ static int run(struct cli *cli, int argc, char **argv)
 static const struct option options[] = {
     {"depth", 0, OPTION_COUNT, AT(depth), "N", "the upper N levels of the tree only"},
     {"top", 0, OPTION_COUNT, AT(top), "N", "the N heaviest scopes (40; 0: all)"},
-    {"sort", 0, OPTION_TEXT, AT(sort), "KEY", "total, self, calls, name, or order of first call"},
+    {"sort", 0, OPTION_TEXT, AT(sort), "KEY",
+     "total (the default), self, calls, name, or order of first call"},
     {"compare", 0, OPTION_TEXT, AT(compare), "OTHER",
      "what became slower or faster than in OTHER, beyond the noise of the steps"},
     {"perfetto", 0, OPTION_TEXT, AT(perfetto), "FILE", "write the RUN as a Chrome trace for ui.perfetto.dev"},
-    {"flame", 0, OPTION_TEXT, AT(flame), "FILE", "write a flame graph (SVG)"},
+    {"flame", 0, OPTION_TEXT, AT(flame), "FILE", "write a flame graph as SVG"},
     {"collapsed", 0, OPTION_TEXT, AT(collapsed), "FILE", "write collapsed stacks, self time in nanoseconds"},
     {"flat", 0, OPTION_FLAG, AT(flat), NULL, "by name, wherever it was called, instead of the tree"},
     {"series", 0, OPTION_FLAG, AT(series), NULL, "with --json: the time of each scope in each step"},
@@ -226,7 +224,12 @@ const struct command cmd_profile = {
         "p50/step, p90, p99: how its time a step spreads over the steps. Self times add up to the whole.\n"
         "What stands out follows the table, each time with the number it rests on.\n"
         "\n"
+        "Exit status: 0 fine, 1 with --compare when a scope is slower than in OTHER, 2 trouble.\n"
+        "\n"
+        "Examples:\n"
         "  tdbg profile runs/a\n"
+        "  tdbg profile runs/new --compare runs/old\n"
+        "  tdbg profile runs/a --flame a.svg --perfetto a.json\n"
         "  tdbg profile trace.json.gz --flat --top 20\n"
         "  tdbg profile --json runs/a | jq '.scopes[] | select(.share > 0.1) | .path'\n",
 };

@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What is to be shown: the first `count` values of the operand, as an array of `shape`. */
 struct show {
@@ -115,19 +116,20 @@ static tdbg_status print_text(const struct cli *cli, const struct show *show, bo
     return show_text(&cli->out, show->values, &show->shape, all, cli->job, error);
 }
 
-/* --npy and --csv. */
+/* --npy and --csv. `where` becomes the file at fault, should there be one. */
 static tdbg_status write_file(struct cli *cli, const struct show *show, const char *path, bool npy,
-                              struct tdbg_error *error)
+                              const char **where, struct tdbg_error *error)
 {
     struct td_export e = {show->values, &show->shape, show->count};
     struct outfile file;
+    *where = path;
     TD_TRY(outfile_open(&file, path, error));
     size_t size = td_dtype_size(npy ? td_export_npy_dtype(&e) : show->values->dtype);
     struct progress *progress = progress_start(cli, path, (uint64_t)show->count * size);
     tdbg_status status =
         npy ? td_export_npy(&e, file.file, cli->job, error) : td_export_csv(&e, file.file, cli->job, error);
-    if (status == TDBG_OK)
-        status = td_input_verify(show->operand->selection.tensor, error);
+    if (status == TDBG_OK && (status = td_input_verify(show->operand->selection.tensor, error)) != TDBG_OK)
+        *where = show->operand->target.path;
     progress_stop(&progress);
     if (status != TDBG_OK) {
         outfile_discard(&file);
@@ -161,9 +163,9 @@ int show_print(struct cli *cli, const struct operand *o, const struct show_optio
     }
     td_values_init(show.values, td_selection_elements(&o->selection));
     if (wanted->npy)
-        status = write_file(cli, &show, where = wanted->npy, true, &error);
+        status = write_file(cli, &show, wanted->npy, true, &where, &error);
     if (wanted->csv && status == TDBG_OK)
-        status = write_file(cli, &show, where = wanted->csv, false, &error);
+        status = write_file(cli, &show, wanted->csv, false, &where, &error);
     if (!wanted->npy && !wanted->csv) {
         status = cli->json ? print_json(&show, cli->job, &error)
                            : print_text(cli, &show, wanted->all || wanted->count >= 0, &error);
@@ -182,6 +184,8 @@ static int run(struct cli *cli, int argc, char **argv)
     int status;
     if (!cli_parse(cli, &cmd_show, argc, argv, &values, &args, &status))
         return status;
+    if (values.npy && values.csv && strcmp(values.npy, "-") == 0 && strcmp(values.csv, "-") == 0)
+        return cli_fail_usage(&cmd_show, "--npy and --csv cannot both be standard output");
     if (args.count != 1)
         return cli_fail_usage(&cmd_show, args.count ? "one TENSOR at a time" : "no TENSOR given");
     status = operand_open(cli, args.operands[0], true, &operand);
@@ -213,6 +217,7 @@ const struct command cmd_show = {
             "ones\n"
             "and '...'. Quote them from the shell. Large tensors are shown by their edges.\n"
             "\n"
+            "Examples:\n"
             "  tdbg show ckpt.pth:layers.0.weight\n"
             "  tdbg show 'dumps.zip:3_query.pth[0, :4, ::8]'\n"
             "  tdbg show 'x.npy[..., -1]' --count 10\n"

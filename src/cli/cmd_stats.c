@@ -120,7 +120,7 @@ static int report(struct cli *cli, const struct td_stats_rows *r, const struct o
     }
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].error.status != TDBG_OK)
-            status = cli_fail(r->rows[i].tensor->name, &r->rows[i].error);
+            status = skips_fail(&r->rows[i]);
     return status;
 }
 
@@ -224,7 +224,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const struct option options[] = {
     {"hist", 0, OPTION_COUNT, offsetof(struct stats_options, bins), "N",
-     "a histogram of N bins from min to max"},
+     "a histogram of N bins from min to max, N up to 65536"},
     {0},
 };
 
@@ -241,6 +241,7 @@ const struct command cmd_stats = {
         "counted beside. Complex values count by their modulus. The answer is the same, bit for bit, on any\n"
         "CPU and number of threads. A narrow terminal leaves columns out; --json has them all.\n"
         "\n"
+        "Examples:\n"
         "  tdbg stats model.safetensors\n"
         "  tdbg stats dumps/ --hist 32\n"
         "  tdbg stats 'ckpt.pth:embed.weight[:1000]' --hist 20\n"

@@ -23,8 +23,9 @@ struct console {
     struct cli *cli;
     struct td_input *inputs[MOST_INPUTS]; /* by letter: 'a' is the first; NULL: a free place */
     struct live *live;                    /* the run it is attached to; NULL: none */
-    const char *rest;                     /* of the line, after the command's name */
-    bool on_disk; /* what was found last is not in the memory of the live run, but in its files */
+    char *left; /* the folder of a run that it was attached to and that is over; NULL: none, or opened */
+    const char *rest; /* of the line, after the command's name */
+    bool on_disk;     /* what was found last is not in the memory of the live run, but in its files */
     bool interactive, leaving;
 };
 
@@ -38,8 +39,7 @@ struct console_command {
     int (*run)(struct console *c, int argc, char **argv); /* argv without the name */
 };
 
-/* --- the commands; each table ends with a row without a name ---------------------------------------------
- */
+/* --- the commands; each table ends with a row without a name -------------------------------------------- */
 
 extern const struct console_command console_base_commands[], console_look_commands[], console_live_commands[];
 
@@ -56,11 +56,7 @@ int console_fail_usage(const char *name, const char *format, ...) __attribute__(
 bool console_parse(const char *name, const struct option *options, void *values, int argc, char **argv,
                    struct args *args);
 
-/* --- lines -----------------------------------------------------------------------------------------------
- */
-
-/* One line: an empty one and a comment do nothing. */
-int console_run_line(struct console *c, const char *line);
+/* --- lines ---------------------------------------------------------------------------------------------- */
 
 enum { MOST_WORDS = 64 };
 
@@ -68,8 +64,7 @@ enum { MOST_WORDS = 64 };
  */
 int console_split(char *line, char *words[MOST_WORDS]);
 
-/* --- what is open ----------------------------------------------------------------------------------------
- */
+/* --- what is open --------------------------------------------------------------------------------------- */
 
 /* Opens a PATH under the next letter and says so. */
 int console_open(struct console *c, const char *path);
@@ -84,8 +79,7 @@ TD_CHECK tdbg_status console_find(struct console *c, const char *text, bool one,
 /* All that is open. */
 TD_CHECK tdbg_status console_find_all(struct console *c, struct operands *out, struct tdbg_error *error);
 
-/* --- lines from a person (console_edit.c) ----------------------------------------------------------------
- */
+/* --- lines from a person (console_edit.c) --------------------------------------------------------------- */
 
 struct console_editor;
 
@@ -96,8 +90,7 @@ void console_editor_close(struct console_editor **editor);
 /* The next line, lent until the next call; NULL: Ctrl-D. */
 const char *console_editor_line(struct console_editor *editor);
 
-/* --- a live run (console_live.c) -------------------------------------------------------------------------
- */
+/* --- a live run (console_live.c) ------------------------------------------------------------------------ */
 
 /* NOTFOUND when no process records a run in `dir`. */
 TD_CHECK tdbg_status console_attach(struct console *c, const char *dir, struct tdbg_error *error);

@@ -23,8 +23,7 @@ struct console_editor {
     char *line; /* the last one */
 };
 
-/* --- candidates --------------------------------------------------------------------------------------------
- */
+/* --- candidates ----------------------------------------------------------------------------------------- */
 
 struct candidates {
     char *list[MOST_CANDIDATES];
@@ -99,8 +98,7 @@ static void add_paths(struct candidates *c)
     free(folder);
 }
 
-/* --- completion --------------------------------------------------------------------------------------------
- */
+/* --- completion ----------------------------------------------------------------------------------------- */
 
 static enum completion kind_of(const char *line, size_t word_at)
 {
@@ -185,8 +183,7 @@ static unsigned char on_tab(EditLine *el, int key)
     return done;
 }
 
-/* --- the editor --------------------------------------------------------------------------------------------
- */
+/* --- the editor ----------------------------------------------------------------------------------------- */
 
 static unsigned char on_interrupt(EditLine *el, int key)
 {

@@ -80,8 +80,7 @@ bool console_parse(const char *name, const struct option *options, void *values,
     return false;
 }
 
-/* --- commands about the console ----------------------------------------------------------------------------
- */
+/* --- commands about the console ------------------------------------------------------------------------- */
 
 static int run_open(struct console *c, int argc, char **argv)
 {
@@ -111,8 +110,8 @@ static int help_all(void)
         printf("  %-9s %s\n", command->name, command->summary);
     printf(
         "\nA TENSOR is a name, letter:name where several inputs are open, PATH:name, each with or without\n"
-        "[slice]; in a live run also '.', where it stopped. A command may be shortened. 'help COMMAND' has "
-        "examples.\n");
+        "[slice]; in a live run also '.', where it stopped. A command may be shortened.\n"
+        "'help COMMAND' has examples.\n");
     return EXIT_FINE;
 }
 
@@ -139,7 +138,7 @@ static int run_quit(struct console *c, int argc, char **argv)
 const struct console_command console_base_commands[] = {
     {"open", "PATH...", "open a file, a folder, an archive or a run; it gets a letter",
      "  open model.safetensors dumps.zip\n", COMPLETE_PATHS, run_open},
-    {"close", "LETTER...", "close it again", "  close b\n", COMPLETE_NOTHING, run_close},
+    {"close", "LETTER...", "close an input", "  close b\n", COMPLETE_NOTHING, run_close},
     {"help", "[COMMAND]", "all commands, or one of them with examples", "  help plot\n", COMPLETE_COMMANDS,
      run_help},
     {"quit", "", "leave (so does Ctrl-D); a stopped model goes on", "  quit\n", COMPLETE_NOTHING, run_quit},

@@ -6,12 +6,17 @@
  */
 #include "cli/console.h"
 
+#include "base/pattern.h"
 #include "cli/progress.h"
+#include "cli/text.h"
+#include "store/run_state.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* How often it is looked whether a run that ended is whole on disk, and how long between. */
+enum { PATIENCE = 200, LOOK_US = 10000 };
 
 int console_open(struct console *c, const char *path)
 {
@@ -30,7 +35,7 @@ int console_open(struct console *c, const char *path)
         return cli_fail(path, &error);
     size_t count = td_input_count(c->inputs[at]);
     if (!c->cli->quiet)
-        printf("%c  %s  %zu tensor%s\n", 'a' + at, path, count, count == 1 ? "" : "s");
+        printf("%c  %s  %zu tensor%s\n", 'a' + at, path, count, text_plural(count));
     return EXIT_FINE;
 }
 
@@ -38,10 +43,42 @@ void console_close_all(struct console *c)
 {
     for (int i = 0; i < MOST_INPUTS; i++)
         td_input_close(&c->inputs[i]);
+    free(c->left);
+    c->left = NULL;
 }
 
-/* --- finding ---------------------------------------------------------------------------------------------
- */
+/* A process that says goodbye still writes its last step. */
+static void await_end(const char *dir)
+{
+    for (int i = 0; i < PATIENCE; i++) {
+        struct td_run_store *store;
+        struct td_run_facts facts;
+        if (td_run_store_open(&store, dir, NULL) != TDBG_OK)
+            return;
+        tdbg_status status = td_run_facts(store, &facts, NULL);
+        td_run_store_close(&store);
+        if (status != TDBG_OK || strcmp(td_run_state(&facts), "running") != 0)
+            return;
+        usleep(LOOK_US);
+    }
+}
+
+/* What a run left that is over, where nothing else is open, once somebody looks. */
+static void open_left(struct console *c)
+{
+    char *dir = c->left;
+    for (int i = 0; i < MOST_INPUTS; i++)
+        if (c->inputs[i])
+            return;
+    c->left = NULL;
+    if (dir) {
+        await_end(dir);
+        (void)console_open(c, dir);
+    }
+    free(dir);
+}
+
+/* --- finding -------------------------------------------------------------------------------------------- */
 
 /* Operands must not move: there is room for all of them from the start. */
 static tdbg_status make_room(struct operands *out, size_t count, struct tdbg_error *error)
@@ -95,7 +132,7 @@ static tdbg_status add_matches(struct operands *out, struct td_input *input, con
 {
     for (size_t i = 0; i < td_input_count(input); i++) {
         const char *name = td_input_tensor(input, i)->name;
-        if (fnmatch(pattern, name, 0) != 0)
+        if (!td_pattern_fits(pattern, name))
             continue;
         if (out)
             TD_TRY(add_named(out, input, name, error));
@@ -283,6 +320,7 @@ tdbg_status console_find(struct console *c, const char *text, bool one, struct o
 {
     *out = (struct operands){0};
     c->on_disk = false;
+    open_left(c);
     tdbg_status status = find(c, text, one, out, error);
     if (status == TDBG_OK && one && out->count != 1)
         status = td_fail(error, TDBG_MISUSE, "%zu tensors fit, one is wanted", out->count);
@@ -294,6 +332,7 @@ tdbg_status console_find(struct console *c, const char *text, bool one, struct o
 tdbg_status console_find_all(struct console *c, struct operands *out, struct tdbg_error *error)
 {
     c->on_disk = false;
+    open_left(c);
     TD_TRY(make_room(out, MOST_INPUTS, error));
     for (int i = 0; i < MOST_INPUTS; i++)
         if (c->inputs[i])

@@ -1,7 +1,9 @@
 /* console_live.c: see console_live.h. */
 #include "cli/console_live.h"
 
+#include "base/pattern.h"
 #include "cli/table.h"
+#include "cli/text.h"
 #include "live/condition.h"
 
 #include <stdlib.h>
@@ -16,8 +18,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* --- what is known of the run -----------------------------------------------------------------------------
- */
+/* --- what is known of the run --------------------------------------------------------------------------- */
 
 static void forget_memory(struct live *live)
 {
@@ -50,10 +51,18 @@ void console_detach(struct console *c)
     c->live = NULL;
 }
 
+/* The run is over; its folder stays. */
+static void leave_to_files(struct console *c)
+{
+    free(c->left);
+    c->left = strdup(c->live->dir);
+    console_detach(c);
+}
+
 static int lost(struct console *c, const struct tdbg_error *error)
 {
     if (error->status == TDBG_IO)
-        console_detach(c);
+        leave_to_files(c);
     return cli_fail(NULL, error);
 }
 
@@ -63,7 +72,7 @@ int live_ask(struct console *c, const char *verb, const struct td_parameter *par
     json_t *given = NULL;
     if (!c->live) {
         (void)td_fail(&error, TDBG_MISUSE, "no live run ('attach RUN' finds one)");
-        return cli_fail(verb, &error);
+        return cli_fail(NULL, &error);
     }
     if (td_client_ask(c->live->client, verb, parameters, &given, &error) != TDBG_OK)
         return lost(c, &error);
@@ -98,6 +107,8 @@ tdbg_status console_attach(struct console *c, const char *dir, struct tdbg_error
         console_detach(c);
         c->live = live;
     }
+    free(c->left);
+    c->left = NULL;
     live->stop = json_incref(json_object_get(state, "stop"));
     printf("attached to %s (process %lld, %s)\n", dir,
            (long long)json_integer_value(json_object_get(state, "pid")), text_of(state, "state"));
@@ -107,8 +118,7 @@ tdbg_status console_attach(struct console *c, const char *dir, struct tdbg_error
     return TDBG_OK;
 }
 
-/* --- what happens -----------------------------------------------------------------------------------------
- */
+/* --- what happens --------------------------------------------------------------------------------------- */
 
 static double number_of(const json_t *value)
 {
@@ -167,7 +177,7 @@ static bool take_event(struct console *c, const json_t *event)
     if (strcmp(kind, "end") != 0)
         return false;
     printf("the run has ended\n");
-    console_detach(c);
+    leave_to_files(c);
     return true;
 }
 
@@ -195,6 +205,20 @@ void console_live_listen(struct console *c)
             return;
 }
 
+void live_pass(struct console *c, json_t *stop)
+{
+    json_t *event;
+    while (c->live && (event = td_client_past_event(c->live->client))) {
+        if (strcmp(text_of(event, "event"), "stop") != 0)
+            (void)take_event(c, event);
+        json_decref(event);
+    }
+    if (!c->live)
+        return;
+    forget_stop(c->live);
+    c->live->stop = json_incref(stop);
+}
+
 int live_wait(struct console *c)
 {
     bool done = false, quiet;
@@ -210,8 +234,7 @@ int live_wait(struct console *c)
     return EXIT_FINE;
 }
 
-/* --- the stopped tensor -----------------------------------------------------------------------------------
- */
+/* --- the stopped tensor --------------------------------------------------------------------------------- */
 
 bool console_live_means(const struct console *c, const char *text, const char **slice)
 {
@@ -268,8 +291,7 @@ const char *console_live_dir(const struct console *c)
     return c->live->dir;
 }
 
-/* --- the step so far --------------------------------------------------------------------------------------
- */
+/* --- the step so far ------------------------------------------------------------------------------------ */
 
 static const json_t *seen(struct console *c)
 {
@@ -342,7 +364,7 @@ int live_list(struct console *c, const char *pattern)
     if (count)
         table_print(&table, &c->cli->out, 0);
     table_release(&table);
-    printf("%zu tensor%s of step %lld so far\n", count, count == 1 ? "" : "s",
+    printf("%zu tensor%s of step %lld so far\n", count, text_plural(count),
            c->live ? (long long)json_integer_value(json_object_get(c->live->seen, "step")) : 0);
     return EXIT_FINE;
 }

@@ -19,6 +19,10 @@ struct live {
  * attachment. */
 int live_ask(struct console *c, const char *verb, const struct td_parameter *parameters, json_t **answer);
 
+/* After an answer that tells where the run is stopped now (NULL: it runs): what came before it is over, and
+ * of others' stops nothing is said. */
+void live_pass(struct console *c, json_t *stop);
+
 /* Waits until the run stops, ends, or somebody presses Ctrl-C; says what happens. */
 int live_wait(struct console *c);
 

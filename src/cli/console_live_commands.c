@@ -15,8 +15,7 @@ static int fail(const char *what, tdbg_status status, const char *message)
     return cli_fail(what, &error);
 }
 
-/* --- attach, detach ---------------------------------------------------------------------------------------
- */
+/* --- attach, detach ------------------------------------------------------------------------------------- */
 
 static int run_attach(struct console *c, int argc, char **argv)
 {
@@ -31,6 +30,17 @@ static int run_attach(struct console *c, int argc, char **argv)
     return EXIT_FINE;
 }
 
+/* A stopped model is held as long as anybody else is attached. */
+static bool is_held(struct console *c)
+{
+    json_t *state = NULL;
+    if (live_ask(c, "state", NULL, &state) != EXIT_FINE)
+        return false;
+    bool held = json_integer_value(json_object_get(state, "attached")) > 0 && json_object_get(state, "stop");
+    json_decref(state);
+    return held;
+}
+
 static int run_detach(struct console *c, int argc, char **argv)
 {
     bool clear = argc == 1 && strcmp(argv[0], "--clear") == 0;
@@ -39,13 +49,16 @@ static int run_detach(struct console *c, int argc, char **argv)
     int status = live_ask(c, "detach", (struct td_parameter[]){{"clear", clear ? "yes" : NULL}, {0}}, NULL);
     if (status != EXIT_FINE)
         return status;
-    printf("detached from %s; the model runs on\n", c->live->dir);
+    bool held = is_held(c);
+    if (!c->live) /* it ended meanwhile, and that was said */
+        return EXIT_FINE;
+    printf("detached from %s; %s\n", c->live->dir,
+           held ? "the model stays stopped for others" : "the model runs on");
     console_detach(c);
     return EXIT_FINE;
 }
 
-/* --- breakpoints ------------------------------------------------------------------------------------------
- */
+/* --- breakpoints ---------------------------------------------------------------------------------------- */
 
 /* The model has a working folder of its own: the run of diverges-from becomes an absolute path. */
 static char *absolute(const char *condition)
@@ -197,15 +210,17 @@ static int run_info(struct console *c, int argc, char **argv)
     return console_fail_usage("info", "'info breakpoints' or 'info watches'");
 }
 
-/* --- going on ---------------------------------------------------------------------------------------------
- */
+/* --- going on ------------------------------------------------------------------------------------------- */
 
 static int go(struct console *c, const char *verb, int argc)
 {
     if (argc > 0)
         return console_fail_usage(verb, "nothing may follow");
     int status = live_ask(c, verb, NULL, NULL);
-    return status == EXIT_FINE ? live_wait(c) : status;
+    if (status != EXIT_FINE)
+        return status;
+    live_pass(c, NULL);
+    return live_wait(c);
 }
 
 static int run_continue(struct console *c, int argc, char **argv)
@@ -226,8 +241,7 @@ static int run_next(struct console *c, int argc, char **argv)
     return go(c, "next", argc);
 }
 
-/* --- watching ---------------------------------------------------------------------------------------------
- */
+/* --- watching ------------------------------------------------------------------------------------------- */
 
 static int run_watch(struct console *c, int argc, char **argv)
 {
@@ -262,7 +276,8 @@ static int run_where(struct console *c, int argc, char **argv)
     int status = live_ask(c, "state", NULL, &state);
     if (status != EXIT_FINE)
         return status;
-    const json_t *stop = json_object_get(state, "stop");
+    json_t *stop = json_object_get(state, "stop");
+    live_pass(c, stop);
     if (!stop) {
         printf("running, step %lld\n", (long long)json_integer_value(json_object_get(state, "step")));
     } else {
@@ -270,7 +285,8 @@ static int run_where(struct console *c, int argc, char **argv)
                (long long)json_integer_value(json_object_get(stop, "thread")));
         json_array_foreach(json_object_get(stop, "scopes"), i, scope)
             printf("%*s%s\n", 2 + 2 * (int)i, "", json_string_value(scope));
-        live_print_stop(c);
+        if (c->live)
+            live_print_stop(c);
     }
     json_decref(state);
     return EXIT_FINE;
@@ -279,7 +295,7 @@ static int run_where(struct console *c, int argc, char **argv)
 static int run_seen(struct console *c, int argc, char **argv)
 {
     if (!c->live)
-        return fail("seen", TDBG_MISUSE, "no live run ('attach RUN' finds one)");
+        return fail(NULL, TDBG_MISUSE, "no live run ('attach RUN' finds one)");
     if (argc > 1)
         return console_fail_usage("seen", "one PATTERN at a time");
     return live_list(c, argc ? argv[0] : NULL);
@@ -303,14 +319,13 @@ const struct console_command console_live_commands[] = {
      "diverges-from stops at the first tensor that is not what it was in the same step of an earlier run,\n"
      "by the rules of 'tdbg diff'.\n",
      COMPLETE_TENSORS, run_break},
-    {"tbreak", "PATTERN [if CONDITION]", "the same, once", "  tbreak layers.3.*\n", COMPLETE_TENSORS,
-     run_tbreak},
-    {"info", "breakpoints|watches", "list them", "  info breakpoints\n  info watches\n", COMPLETE_NOTHING,
-     run_info},
+    {"tbreak", "PATTERN [if CONDITION]", "break, for one stop only", "  tbreak layers.3.*\n",
+     COMPLETE_TENSORS, run_tbreak},
+    {"info", "breakpoints|watches", "list the breakpoints or the watches",
+     "  info breakpoints\n  info watches\n", COMPLETE_NOTHING, run_info},
     {"delete", "NUMBER", "forget a breakpoint", "  delete 1\n", COMPLETE_NOTHING, run_delete},
-    {"enable", "NUMBER", "a breakpoint stops again", "  enable 1\n", COMPLETE_NOTHING, run_enable},
-    {"disable", "NUMBER", "a breakpoint does not stop for now", "  disable 1\n", COMPLETE_NOTHING,
-     run_disable},
+    {"enable", "NUMBER", "let a breakpoint stop again", "  enable 1\n", COMPLETE_NOTHING, run_enable},
+    {"disable", "NUMBER", "let a breakpoint pass for now", "  disable 1\n", COMPLETE_NOTHING, run_disable},
     {"continue", "", "go on to the next breakpoint", "Ctrl-C gives the prompt back; the model runs on.\n",
      COMPLETE_NOTHING, run_continue},
     {"step", "", "go on to the next tensor",
@@ -320,7 +335,7 @@ const struct console_command console_live_commands[] = {
     {"where", "", "the step, the thread and its scopes", "  where\n", COMPLETE_NOTHING, run_where},
     {"seen", "[PATTERN]", "the tensors of the step so far, with statistics", "  seen\n  seen layers.0.*\n",
      COMPLETE_TENSORS, run_seen},
-    {"watch", "STATISTIC(TENSOR[slice])", "print it whenever the tensor comes by",
+    {"watch", "STATISTIC(TENSOR[slice])", "print a statistic whenever its tensor comes by",
      "  watch absmax(layers.3.output)\n"
      "  watch mean(attention[0, 3])\n",
      COMPLETE_TENSORS, run_watch},

@@ -57,8 +57,7 @@ static int each_found(struct console *c, const struct args *args, int bins,
 
 static const struct option no_options[] = {{0}};
 
-/* --- ls, stats, hist --------------------------------------------------------------------------------------
- */
+/* --- ls, stats, hist ------------------------------------------------------------------------------------ */
 
 static int print_list(struct console *c, const struct operands *operands, int bins)
 {
@@ -112,8 +111,7 @@ static int run_hist(struct console *c, int argc, char **argv)
     return status;
 }
 
-/* --- inspect, slice ---------------------------------------------------------------------------------------
- */
+/* --- inspect, slice ------------------------------------------------------------------------------------- */
 
 static int run_inspect(struct console *c, int argc, char **argv)
 {
@@ -169,8 +167,7 @@ static int run_slice(struct console *c, int argc, char **argv)
     return status;
 }
 
-/* --- plot -------------------------------------------------------------------------------------------------
- */
+/* --- plot ----------------------------------------------------------------------------------------------- */
 
 static tdbg_status plot_operand(struct console *c, const struct operand *o, const char *file,
                                 struct tdbg_error *error)
@@ -225,8 +222,7 @@ static int run_plot(struct console *c, int argc, char **argv)
     return status;
 }
 
-/* --- diff -------------------------------------------------------------------------------------------------
- */
+/* --- diff ----------------------------------------------------------------------------------------------- */
 
 /* A word as `tdbg diff` understands it: letters and names become PATH and PATH:NAME[slice]. What means
  * nothing here (an option and its value) stays as it is. */

@@ -69,7 +69,7 @@ static void print_row(const struct listing *l, const struct td_pair *p)
     put_cell(l, p->a->name, l->name_columns);
     put_cell(l, p->b->name, l->name_columns);
     put_cell(l, text_shape(shape, measured ? &p->layout->shape : &p->a->parts[0]->shape), SHAPE_COLUMNS);
-    if (measured)
+    if (measured && p->metrics.paired > 0)
         printf("%*.3g  %*.3g  %*.4f", NUMBER_COLUMNS, p->metrics.rel_l2, NUMBER_COLUMNS, p->metrics.max_abs,
                NUMBER_COLUMNS, p->metrics.cosine);
     else

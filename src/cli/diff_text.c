@@ -9,8 +9,6 @@
 #include "report/diff_words.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Rows shown without -v; the first divergence and what follows at once are among them. */
 enum { ROWS = 20 };
@@ -21,30 +19,6 @@ static void print_side(const struct cli *cli, char letter, const struct td_input
     printf("%s%c%s  %s  %s(%zu %s)%s\n", term_style(&cli->out, STYLE_BOLD), letter,
            term_style(&cli->out, STYLE_PLAIN), td_input_path(input), term_style(&cli->out, STYLE_DIM), n,
            n == 1 ? "tensor" : "tensors", term_style(&cli->out, STYLE_PLAIN));
-}
-
-/* Words of a paragraph, wrapped. */
-static void print_wrapped(const struct cli *cli, const char *text, int indent)
-{
-    int width = cli->out.width && cli->out.width < 100 ? cli->out.width : 100, at = 0;
-    while (*text) {
-        size_t length = strcspn(text, " ");
-        char *word = strndup(text, length);
-        int columns = word ? (int)term_columns(word) : 0;
-        if (at > 0 && at + 1 + columns > width) {
-            printf("\n%*s", indent, "");
-            at = indent;
-        } else if (at > 0) {
-            putchar(' ');
-            at++;
-        }
-        fputs(word ? word : "", stdout);
-        free(word);
-        at += columns;
-        text += length;
-        text += strspn(text, " ");
-    }
-    putchar('\n');
 }
 
 static enum style verdict_style(const struct td_pair *p)
@@ -74,7 +48,7 @@ static void add_row(struct table *table, const struct td_diff *diff, const struc
         table_cell(table, "");
     table_cell(table, p->layer >= 0 ? p->stage : p->name);
     table_cell(table, text_shape(shape, measured ? &p->layout->shape : &item->parts[0]->shape));
-    if (measured) {
+    if (measured && p->metrics.paired > 0) { /* else no two values are both finite, and zeros would mislead */
         table_cellf(table, "%.3g", p->metrics.rel_l2);
         if (p->ruling.floor > 0)
             table_cellf(table, "%.2g", p->ruling.floor);
@@ -154,7 +128,7 @@ static void print_errors(const struct cli *cli, const struct td_diff *diff)
         td_buffer_printf(&text, "%s: %s", p->name, p->ruling.reason);
         if (shown++ == 0)
             putchar('\n');
-        print_wrapped(cli, td_buffer_text(&text), 2);
+        term_put_wrapped(&cli->out, td_buffer_text(&text), 0, 2);
         td_buffer_release(&text);
     }
     if (diff->summary.errors > shown)
@@ -179,7 +153,7 @@ static void print_unpaired(const struct cli *cli, const struct td_diff *diff)
         if (total > shown)
             td_buffer_printf(&text, " and %zu more", total - shown);
         putchar('\n');
-        print_wrapped(cli, td_buffer_text(&text), 2);
+        term_put_wrapped(&cli->out, td_buffer_text(&text), 0, 2);
         td_buffer_release(&text);
     }
 }
@@ -190,7 +164,7 @@ static void print_text(const struct cli *cli, void (*say)(struct td_buffer *, co
     struct td_buffer text;
     td_buffer_init(&text, 1 << 16);
     say(&text, diff);
-    print_wrapped(cli, td_buffer_text(&text), 0);
+    term_put_wrapped(&cli->out, td_buffer_text(&text), 0, 0);
     td_buffer_release(&text);
 }
 
@@ -207,7 +181,7 @@ bool diff_text(const struct cli *cli, const struct td_diff *diff, td_pair_filter
         print_unpaired(cli, diff);
         for (size_t i = 0; i < diff->note_count; i++) {
             putchar('\n');
-            print_wrapped(cli, diff->notes[i], 0);
+            term_put_wrapped(&cli->out, diff->notes[i], 0, 0);
         }
         putchar('\n');
     }

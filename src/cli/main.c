@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In the order in which the help lists them: compare, look, examine a run, hand on. */
 static const struct command *const commands[] = {
-    &cmd_ls,      &cmd_show,   &cmd_stats,   &cmd_diff,  &cmd_check, &cmd_export,
-    &cmd_profile, &cmd_memory, &cmd_console, &cmd_batch, &cmd_serve,
+    &cmd_diff,  &cmd_batch,   &cmd_serve,   &cmd_ls,     &cmd_show,   &cmd_stats,
+    &cmd_check, &cmd_console, &cmd_profile, &cmd_memory, &cmd_export,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -47,31 +48,50 @@ static const struct option common_options[] = {
     {0},
 };
 
-static void print_options(const struct option *options)
+/* "-q, --quiet", "    --hist N". Returns its length. */
+static int option_words(char out[64], const struct option *o)
 {
+    char letter[4] = "";
+    if (o->letter)
+        snprintf(letter, sizeof letter, "-%c,", o->letter);
+    return snprintf(out, 64, "%3s --%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
+}
+
+static int widest_option(const struct option *options, int width)
+{
+    char words[64];
     for (const struct option *o = options; o->name; o++) {
-        char left[64];
-        char letter[4] = "";
-        if (o->letter)
-            snprintf(letter, sizeof letter, "-%c,", o->letter);
-        snprintf(left, sizeof left, "%3s --%s%s%s", letter, o->name, o->value ? " " : "",
-                 o->value ? o->value : "");
-        printf("  %-20s %s\n", left, o->help);
+        int length = option_words(words, o);
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+static void print_options(const struct term *out, const struct option *options, int width)
+{
+    char words[64];
+    for (const struct option *o = options; o->name; o++) {
+        option_words(words, o);
+        printf("  %-*s  ", width, words);
+        term_put_wrapped(out, o->help, width + 4, width + 4);
     }
 }
 
 static void print_help(const struct command *command)
 {
+    struct term out = term_open(stdout);
+    int width = widest_option(command->options, widest_option(common_options, 0));
     printf("Usage: tdbg %s [OPTION]... %s\n\n%s\n\nOptions:\n", command->name, command->usage,
            command->summary);
-    print_options(command->options);
-    print_options(common_options);
+    print_options(&out, command->options, width);
+    print_options(&out, common_options, width);
     printf("\n%s", command->help);
 }
 
 static void print_overview(void)
 {
-    printf("tdbg, the tensor debugger: looks into tensor files of any kind.\n\n"
+    printf("tdbg, the tensor debugger: where two implementations of a model part, by how much, and why;\n"
+           "and what is in a tensor file, or happened in a recorded run.\n\n"
            "Usage: tdbg COMMAND [OPTION]... [PATH]...\n\n"
            "Commands:\n");
     for (size_t i = 0; i < COMMANDS; i++)
@@ -81,11 +101,16 @@ static void print_overview(void)
         "A PATH is a file, a folder or an archive: torch (.pth .pt .bin .ckpt), safetensors, npy/npz, GGUF,\n"
         "ONNX; what it is shows from its content. PATH:NAME is one tensor in it, PATH:NAME[0, :16] a "
         "slice.\n\n"
+        "  tdbg diff dumps/reference dumps/port\n"
+        "  tdbg serve dumps/reference dumps/port\n"
         "  tdbg ls model.safetensors\n"
         "  tdbg show 'dumps.zip:3_query.pth[0, :4, :8]'\n"
-        "  tdbg stats dumps/\n\n"
-        "'tdbg COMMAND --help' tells more. Exit status: 0 fine, 1 differences or findings, 2 trouble.\n"
-        "Environment: TDBG_THREADS, TDBG_CPU, NO_COLOR.\n");
+        "  tdbg stats dumps/\n"
+        "  tdbg check runs/a\n\n"
+        "'tdbg COMMAND --help' tells more, 'tdbg --version' which tdbg this is.\n"
+        "Exit status: 0 fine, 1 differences or findings, 2 trouble, 130 interrupted.\n"
+        "Environment: TDBG_THREADS=N threads, TDBG_CPU=scalar|vector|avx2 instructions, NO_COLOR=1 no "
+        "colours.\n");
 }
 
 bool cli_parse(struct cli *cli, const struct command *command, int argc, char **argv, void *values,
@@ -114,12 +139,18 @@ bool cli_parse(struct cli *cli, const struct command *command, int argc, char **
 
 int cli_fail(const char *what, const struct tdbg_error *error)
 {
-    char text[sizeof error->message + 32];
+    char text[sizeof error->message + 32], *line = NULL;
     if (error->status == TDBG_CANCELLED)
         return EXIT_INTERRUPTED;
     fflush(stdout);
-    fprintf(stderr, "tdbg: %s%s%s\n", what ? what : "", what ? ": " : "",
-            td_error_text(error, text, sizeof text));
+    if (asprintf(&line, "tdbg: %s%s%s", what ? what : "", what ? ": " : "",
+                 td_error_text(error, text, sizeof text)) < 0)
+        return EXIT_TROUBLE;
+    for (char *c = line; *c; c++) /* a file name may hold anything, an error is one line */
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    fprintf(stderr, "%s\n", line);
+    free(line);
     return EXIT_TROUBLE;
 }
 

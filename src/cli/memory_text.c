@@ -45,8 +45,7 @@ static void put_stack(const struct memory_text *t, const char *stack)
     }
 }
 
-/* --- Peak ------------------------------------------------------------------------------------------------
- */
+/* --- Peak ----------------------------------------------------------------------------------------------- */
 
 static void put_peak(const struct memory_text *t, const struct td_memory_story *s)
 {
@@ -61,8 +60,8 @@ static void put_peak(const struct memory_text *t, const struct td_memory_story *
     uint32_t *list = td_memory_largest(&s->report, td_memory_by_peak, t->top, &count);
     fputc('\n', t->term->file);
     heading(t, "peak: ");
-    fprintf(t->term->file, "%s in %" PRIu64 " blocks after %.3g s", text_size(size, peak->live.bytes),
-            peak->live.blocks, seconds(&s->report, peak->time_ns));
+    fprintf(t->term->file, "%s in %" PRIu64 " block%s after %.3g s", text_size(size, peak->live.bytes),
+            peak->live.blocks, text_plural(peak->live.blocks), seconds(&s->report, peak->time_ns));
     if (peak->reserved)
         fprintf(t->term->file, ", %s reserved", text_size(reserved, peak->reserved));
     fputc('\n', t->term->file);
@@ -80,8 +79,7 @@ static void put_peak(const struct memory_text *t, const struct td_memory_story *
     free(list);
 }
 
-/* --- What is still held ----------------------------------------------------------------------------------
- */
+/* --- What is still held --------------------------------------------------------------------------------- */
 
 static void put_growth(struct table *table, const struct td_memory_group *g, const struct td_memory_report *r)
 {
@@ -139,8 +137,8 @@ static void put_held(const struct memory_text *t, const struct td_memory_story *
     if (!t->quiet) {
         fputc('\n', t->term->file);
         heading(t, "still held at the end: ");
-        fprintf(t->term->file, "%s in %" PRIu64 " blocks\n", text_size(size, end->live.bytes),
-                end->live.blocks);
+        fprintf(t->term->file, "%s in %" PRIu64 " block%s\n", text_size(size, end->live.bytes),
+                end->live.blocks, text_plural(end->live.blocks));
         if (list)
             put_held_rows(t, s, list, count);
     }
@@ -150,8 +148,7 @@ static void put_held(const struct memory_text *t, const struct td_memory_story *
     free(list);
 }
 
-/* --- Fragmentation ---------------------------------------------------------------------------------------
- */
+/* --- Fragmentation -------------------------------------------------------------------------------------- */
 
 static void put_views(const struct memory_text *t, const struct td_memory_report *r)
 {
@@ -196,8 +193,9 @@ static void put_pins(const struct memory_text *t, const struct td_memory_story *
         if (i && g->pins[moment] < v->free / 20)
             break; /* a bystander */
         const struct td_memory_label *label = &s->labels[list[i]];
-        fprintf(t->term->file, "  %" PRIu64 " blocks, %s in holes next to them, from%s%s\n",
-                g->at[moment].blocks, text_size(pinned, g->pins[moment]), label->stack ? "" : " ",
+        fprintf(t->term->file, "  %" PRIu64 " block%s, %s in holes next to %s, from%s%s\n",
+                g->at[moment].blocks, text_plural(g->at[moment].blocks), text_size(pinned, g->pins[moment]),
+                g->at[moment].blocks == 1 ? "it" : "them", label->stack ? "" : " ",
                 label->stack ? "" : label->name);
         put_stack(t, label->stack);
     }
@@ -220,8 +218,7 @@ static void put_fragmentation(const struct memory_text *t, const struct td_memor
     }
 }
 
-/* --- Snapshots -------------------------------------------------------------------------------------------
- */
+/* --- Snapshots ------------------------------------------------------------------------------------------ */
 
 static const char *signed_size(char out[SIZE_TEXT + 1], uint64_t from, uint64_t to)
 {
@@ -284,16 +281,16 @@ static void put_snapshots(const struct memory_text *t, const struct td_memory_st
         put_difference(t, s);
 }
 
-/* --- All of it -------------------------------------------------------------------------------------------
- */
+/* --- All of it ------------------------------------------------------------------------------------------ */
 
 void memory_text_print(const struct memory_text *t, const struct td_memory_story *s)
 {
     const struct td_memory_report *r = &s->report;
     char size[SIZE_TEXT];
     heading(t, s->title);
-    fprintf(t->term->file, ": %" PRIu64 " allocations of %s in all, %" PRIu64 " releases, %.3g s\n",
-            r->allocations, text_size(size, r->bytes), r->releases, seconds(r, r->end_ns));
+    fprintf(t->term->file, ": %" PRIu64 " allocation%s of %s in all, %" PRIu64 " release%s, %.3g s\n",
+            r->allocations, text_plural(r->allocations), text_size(size, r->bytes), r->releases,
+            text_plural(r->releases), seconds(r, r->end_ns));
     if (s->note)
         fprintf(t->term->file, "%s\n", s->note);
     if (!t->quiet && r->allocations) {

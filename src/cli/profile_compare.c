@@ -4,6 +4,7 @@
 
 #include "analyse/profile_words.h"
 #include "cli/profile_rows.h"
+#include "cli/text.h"
 #include "report/profile_compare_json.h"
 
 #include <math.h>
@@ -28,8 +29,7 @@ static bool write_json(const struct side *a, const struct side *b, const struct 
     return td_json_finish(j);
 }
 
-/* --- Which rows ------------------------------------------------------------------------------------------
- */
+/* --- Which rows ----------------------------------------------------------------------------------------- */
 
 static bool has_changed(const struct td_profile_pair *pair)
 {
@@ -78,8 +78,7 @@ static bool choose(const struct td_profile_comparison *c, const struct profile_v
     return true;
 }
 
-/* --- Table -----------------------------------------------------------------------------------------------
- */
+/* --- Table ---------------------------------------------------------------------------------------------- */
 
 enum { SCOPE, BEFORE, NOW, CHANGE, SHIFT, INTERVAL, VERDICT, COLUMNS };
 
@@ -131,7 +130,7 @@ static void print_summary(const struct cli *cli, const struct side *a, const str
         printf("No scope differs beyond the noise of the steps.\n");
     else
         printf("%zu scope%s slower, %zu faster in %s than in %s, beyond the noise of the steps.\n", c->slower,
-               c->slower == 1 ? "" : "s", c->faster, b->path, a->path);
+               text_plural((uint64_t)c->slower), c->faster, b->path, a->path);
     if (c->tested && !cli->quiet)
         printf("%sMann-Whitney test over the steps, corrected for %zu scopes (Benjamini-Hochberg, 5 %%).\n"
                "shift: Hodges-Lehmann estimate. A shift under 2 %% counts as none.%s\n",

@@ -6,7 +6,6 @@
 #include "analyse/profile_words.h"
 #include "cli/profile_rows.h"
 #include "report/profile_compare_json.h"
-#include "report/profile_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,10 +20,9 @@ struct ranks {
     size_t straggler_count;
 };
 
-/* --- JSON ------------------------------------------------------------------------------------------------
- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
-static bool write_json(const struct ranks *r, bool series)
+static bool write_json(const struct ranks *r, const struct profile_view *view)
 {
     struct td_json json, *j = &json;
     struct td_findings findings;
@@ -39,7 +37,7 @@ static bool write_json(const struct ranks *r, bool series)
     for (size_t i = 0; i < r->count && good; i++) {
         good = td_profile_find_findings(r->profiles[i], &findings, NULL) == TDBG_OK;
         td_json_begin_object(j);
-        good = good && td_profile_json(j, &r->sources[i], &findings, series);
+        good = good && profile_write(j, &r->sources[i], &findings, view);
         td_json_end_object(j);
     }
     td_json_end_array(j);
@@ -48,8 +46,7 @@ static bool write_json(const struct ranks *r, bool series)
     return td_json_finish(j) && good;
 }
 
-/* --- Text ------------------------------------------------------------------------------------------------
- */
+/* --- Text ----------------------------------------------------------------------------------------------- */
 
 static const struct column rank_columns[] = {
     {"rank", true, false, 0},      {"host", false, true, 0}, {"steps", true, false, 0},
@@ -169,8 +166,7 @@ static void print_stragglers(const struct ranks *r)
     }
 }
 
-/* --- The report ------------------------------------------------------------------------------------------
- */
+/* --- The report ----------------------------------------------------------------------------------------- */
 
 static int load(struct cli *cli, struct ranks *r)
 {
@@ -199,7 +195,7 @@ int profile_report_ranks(struct cli *cli, const char *path, const int *ranks, si
     int status = good ? load(cli, &r) : EXIT_TROUBLE;
     if (good && status == EXIT_FINE) {
         if (cli->json)
-            good = write_json(&r, view->series);
+            good = write_json(&r, view);
         else if ((good = print_ranks(cli, &r) && (putchar('\n'), print_scopes(cli, &r, view))))
             print_stragglers(&r);
     }

@@ -2,6 +2,7 @@
 #include "cli/profile_rows.h"
 
 #include "base/limits.h"
+#include "report/profile_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,4 +151,37 @@ bool profile_names(const struct td_profile *p, enum profile_sort sort, struct pr
     *out = names;
     *count = used;
     return true;
+}
+
+static bool write_names(struct td_json *j, const struct td_profile *p, enum profile_sort sort)
+{
+    struct profile_name *names;
+    size_t count;
+    if (!profile_names(p, sort, &names, &count))
+        return false;
+    td_json_key(j, "names");
+    td_json_begin_array(j);
+    for (size_t i = 0; i < count; i++) {
+        double whole = (double)(names[i].device ? p->device_ns : p->host_ns);
+        td_json_begin_object(j);
+        td_json_field_string(j, "name", p->names[names[i].name]);
+        td_json_field_bool(j, "device", names[i].device);
+        td_json_field_uint(j, "calls", names[i].calls);
+        td_json_field_int(j, "self_ns", names[i].self_ns);
+        td_json_field_number(j, "share", whole > 0 ? (double)names[i].self_ns / whole : 0);
+        td_json_field_uint(j, "places", names[i].places);
+        td_json_end_object(j);
+    }
+    td_json_end_array(j);
+    free(names);
+    return true;
+}
+
+bool profile_write(struct td_json *j, const struct td_profile_source *source,
+                   const struct td_findings *findings, const struct profile_view *view)
+{
+    if (view->flat)
+        return write_names(j, &source->profile, view->sort) &&
+               td_profile_json(j, source, findings, TD_PROFILE_NO_SCOPES);
+    return td_profile_json(j, source, findings, view->series ? TD_PROFILE_SERIES : TD_PROFILE_TREE);
 }

@@ -2,6 +2,7 @@
 #ifndef TD_CLI_PROFILE_ROWS_H
 #define TD_CLI_PROFILE_ROWS_H
 
+#include "base/json.h"
 #include "cli/profile_text.h"
 #include "cli/table.h"
 
@@ -29,5 +30,10 @@ struct profile_name {
 /* `*out` is to be freed. */
 bool profile_names(const struct td_profile *profile, enum profile_sort sort, struct profile_name **out,
                    size_t *count);
+
+/* The members of an object that was begun: those of td_profile_json, with names in the place of scopes where
+ * the view is flat. False when memory ran out. */
+bool profile_write(struct td_json *j, const struct td_profile_source *source,
+                   const struct td_findings *findings, const struct profile_view *view);
 
 #endif

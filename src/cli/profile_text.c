@@ -7,13 +7,13 @@
 
 #include "analyse/profile_words.h"
 #include "cli/profile_rows.h"
+#include "cli/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Head ------------------------------------------------------------------------------------------------
- */
+/* --- Head ----------------------------------------------------------------------------------------------- */
 
 static void print_steps(const struct td_profile *p)
 {
@@ -21,7 +21,7 @@ static void print_steps(const struct td_profile *p)
     const struct td_spread *s = &p->step_spread;
     if (!s->count)
         return;
-    printf("%" PRId64 " step%s: p50 %s, p90 %s, p99 %s", p->step_count, p->step_count == 1 ? "" : "s",
+    printf("%" PRId64 " step%s: p50 %s, p90 %s, p99 %s", p->step_count, text_plural((uint64_t)p->step_count),
            td_words_time(p50, s->p50), td_words_time(p90, s->p90), td_words_time(p99, s->p99));
     double tokens = p->nodes[TD_PROFILE_ROOT].tokens;
     if (tokens > 0 && p->wall_ns > 0)
@@ -71,7 +71,7 @@ void profile_print_head(const struct cli *cli, const char *path, const struct td
         printf(", %s of thread time in %zu threads", td_words_time(whole, (double)p->host_ns), threads);
     if (streams)
         printf(", %s of GPU time in %zu stream%s", td_words_time(whole, (double)p->device_wall_ns), streams,
-               streams == 1 ? "" : "s");
+               text_plural((uint64_t)streams));
     putchar('\n');
     print_steps(p);
     print_machine(p);
@@ -85,8 +85,7 @@ void profile_print_head(const struct cli *cli, const char *path, const struct td
                TD_PROFILE_NODES);
 }
 
-/* --- Tree ------------------------------------------------------------------------------------------------
- */
+/* --- Tree ----------------------------------------------------------------------------------------------- */
 
 enum { SCOPE, CALLS, TOTAL, SELF, SHARE, P50, P90, P99, FLOPS, TOKENS, MOVED, MEMORY, COLUMNS };
 
@@ -169,8 +168,7 @@ static bool print_tree(const struct cli *cli, const struct td_profile *p, const 
     return printed;
 }
 
-/* --- Flat ------------------------------------------------------------------------------------------------
- */
+/* --- Flat ----------------------------------------------------------------------------------------------- */
 
 static const struct column flat_columns[] = {
     {"name", false, true, 0},  {"calls", true, false, 0},     {"self", true, false, 0},
@@ -210,34 +208,7 @@ bool profile_print_table(const struct cli *cli, const struct td_profile *profile
     return view->flat ? print_flat(cli, profile, view) : print_tree(cli, profile, view);
 }
 
-/* --- Findings --------------------------------------------------------------------------------------------
- */
-
-/* Words to lines: as wide as the terminal, 100 columns at most, indented after the first. */
-static void print_wrapped(const struct term *term, const char *text, int indent)
-{
-    int width = term->width > 40 && term->width < 100 ? term->width : 100, column = indent;
-    while (*text) {
-        size_t length = strcspn(text, " ");
-        if (strncmp(text + length, " %", 2) == 0)
-            length += 2; /* a number keeps its sign */
-        char word[512];
-        snprintf(word, sizeof word, "%.*s", (int)length, text);
-        int columns_of = (int)term_columns(word);
-        if (column > indent && column + 1 + columns_of > width) {
-            printf("\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            putchar(' ');
-            column++;
-        }
-        fputs(word, stdout);
-        column += columns_of;
-        text += length;
-        text += strspn(text, " ");
-    }
-    putchar('\n');
-}
+/* --- Findings ------------------------------------------------------------------------------------------- */
 
 void profile_print_findings(const struct cli *cli, const struct td_findings *findings)
 {
@@ -248,6 +219,6 @@ void profile_print_findings(const struct cli *cli, const struct td_findings *fin
         char both[700];
         snprintf(both, sizeof both, "%s %s", findings->items[i].text, findings->items[i].advice);
         printf("- ");
-        print_wrapped(&cli->out, both, 2);
+        term_put_wrapped(&cli->out, both, 2, 2);
     }
 }

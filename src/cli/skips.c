@@ -30,3 +30,11 @@ void skips_write(struct td_json *j, const struct operands *operands)
     for (size_t i = 0; i < operands->count; i++)
         td_skips_json(j, operands->items[i].input);
 }
+
+int skips_fail(const struct td_stats_row *row)
+{
+    struct tdbg_error error = row->error;
+    if (*row->tensor->name)
+        td_error_prefix(&error, row->tensor->name);
+    return cli_fail(row->path, &error);
+}

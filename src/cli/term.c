@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { NARROWEST = 20, WIDEST = 10000 };
+enum { NARROWEST = 20, WIDEST = 10000, TEXT_WIDTH = 100 };
 
 static int width_of(FILE *file, bool tty)
 {
@@ -53,14 +53,19 @@ static size_t step(const char *text, size_t length, size_t *columns)
     return bytes ? (size_t)bytes : 1;
 }
 
-size_t term_columns(const char *text)
+static size_t columns_of(const char *text, size_t length)
 {
-    size_t length = strlen(text), total = 0, columns;
+    size_t total = 0, columns;
     for (size_t at = 0; at < length;) {
         at += step(text + at, length - at, &columns);
         total += columns;
     }
     return total;
+}
+
+size_t term_columns(const char *text)
+{
+    return columns_of(text, strlen(text));
 }
 
 size_t term_put_elided(const struct term *term, const char *text, size_t columns)
@@ -91,6 +96,33 @@ size_t term_put_elided(const struct term *term, const char *text, size_t columns
     }
     fputs(text + at, term->file);
     return written + (total - seen);
+}
+
+/* A word, with the % that follows a number. */
+static size_t word_length(const char *text)
+{
+    size_t length = strcspn(text, " ");
+    return strncmp(text + length, " %", 2) == 0 ? length + 1 + strcspn(text + length + 1, " ") : length;
+}
+
+void term_put_wrapped(const struct term *term, const char *text, int at, int indent)
+{
+    int width = term->width && term->width < TEXT_WIDTH ? term->width : TEXT_WIDTH;
+    const char *begin = text;
+    for (size_t length; *text; text += length, text += strspn(text, " ")) {
+        length = word_length(text);
+        int columns = (int)columns_of(text, length);
+        if (text > begin && at + 1 + columns > width) {
+            fprintf(term->file, "\n%*s", indent, "");
+            at = indent;
+        } else if (text > begin) {
+            fputc(' ', term->file);
+            at++;
+        }
+        fwrite(text, 1, length, term->file);
+        at += columns;
+    }
+    fputc('\n', term->file);
 }
 
 int term_put_bar(const struct term *term, double share, int columns)

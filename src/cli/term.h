@@ -32,4 +32,8 @@ int term_put_bar(const struct term *term, double share, int columns);
  * columns written. */
 size_t term_put_elided(const struct term *term, const char *text, size_t columns);
 
+/* Writes words in lines as wide as the terminal, 100 columns at most, and ends the last one. The first word
+ * stands at column `at`, which is where the line is, the other lines begin at `indent`. */
+void term_put_wrapped(const struct term *term, const char *text, int at, int indent);
+
 #endif

@@ -28,3 +28,8 @@ const char *text_size(char out[SIZE_TEXT], uint64_t bytes)
     snprintf(out, SIZE_TEXT, "%.1f %s", value, units[unit]);
     return out;
 }
+
+const char *text_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}

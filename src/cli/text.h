@@ -1,4 +1,4 @@
-/* text.h: shapes and sizes as people read them. */
+/* text.h: shapes, sizes and counts as people read them. */
 #ifndef TD_CLI_TEXT_H
 #define TD_CLI_TEXT_H
 
@@ -11,5 +11,8 @@ const char *text_shape(char out[SHAPE_TEXT], const struct td_shape *shape);
 
 /* "427.5 KiB". Returns `out`. */
 const char *text_size(char out[SIZE_TEXT], uint64_t bytes);
+
+/* What a word for `count` things ends with: "s", or nothing for one. */
+const char *text_plural(uint64_t count);
 
 #endif

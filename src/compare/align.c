@@ -71,6 +71,10 @@ static tdbg_status correlation(const struct td_operand *a, const struct td_opera
     int n = sample_indices(a->count, samples, indices);
     TD_TRY(td_operand_gather(a, indices, n, va, error));
     TD_TRY(td_operand_gather(b, indices, n, vb, error));
+    for (int i = 0; i < n && samples == FIRST_LOOK; i++) { /* among few, one outlier would decide alone */
+        va[i] = cbrt(va[i]);
+        vb[i] = cbrt(vb[i]);
+    }
     *out = correlate(va, vb, n);
     return TDBG_OK;
 }
@@ -146,6 +150,55 @@ static char *group_key(const struct td_match *m)
     return key;
 }
 
+/* Shard i of one item resembles shard j of another, as far as a sample tells. */
+static bool shards_resemble(const struct td_item *a, int i, const struct td_item *b, int j)
+{
+    struct td_layout both = {.shape = a->parts[i]->shape};
+    both.a = both.b = (struct td_steps){.count = 1, .step = {{.kind = TD_STEP_FIRST}}};
+    both.a.step[0].from = i;
+    both.b.step[0].from = j;
+    return a->parts[i]->count == b->parts[j]->count && score(a, b, &both, SAMPLES) > TD_CONVINCING;
+}
+
+static bool are_copies(const struct td_item *item)
+{
+    for (int i = 1; i < item->part_count; i++)
+        if (!shards_resemble(item, 0, item, i))
+            return false;
+    return true;
+}
+
+/* The first shard of A is another one of B: ranks in another order, of which the sum tells nothing. */
+static bool are_exchanged(const struct td_match *match)
+{
+    for (int i = 1; i < match->b->part_count; i++)
+        if (shards_resemble(match->a, 0, match->b, i))
+            return !are_copies(match->a);
+    return false;
+}
+
+static bool begins_with(const struct td_steps *steps, enum td_step_kind kind)
+{
+    return steps->count > 0 && steps->step[0].kind == kind;
+}
+
+/* How well a layout fits. Where both sides have the shards of all ranks, the first may stand for the others
+ * only if they are copies, and their sum only if it is proven: else a mistake of one rank would go unseen. */
+static double score_ranks(const struct td_match *match, const struct td_layout *layout)
+{
+    double r = score(match->a, match->b, layout, SAMPLES);
+    if (match->a->part_count != match->b->part_count)
+        return r;
+    const struct td_item *items[] = {match->a, match->b};
+    const struct td_steps *steps[] = {&layout->a, &layout->b};
+    for (int s = 0; s < 2; s++)
+        if ((begins_with(steps[s], TD_STEP_FIRST) && !are_copies(items[s])) ||
+            (begins_with(steps[s], TD_STEP_SUM) && items[s]->part_count > 1 &&
+             (!(r > TD_CONVINCING) || are_exchanged(match))))
+            return NAN;
+    return r;
+}
+
 /* Scores the candidates where there is anything to choose. Shapes that agree are only looked at twice when
  * their values do not. */
 static tdbg_status score_all(const struct align_run *run, const struct td_match *match, struct work *w)
@@ -158,7 +211,7 @@ static tdbg_status score_all(const struct align_run *run, const struct td_match 
             match->a->parts[0]->count < SMALLEST)
             return TDBG_OK;
         TD_TRY(td_candidates_add_rotary(all, run->heads, NULL));
-    } else if (all->count == 1 && !all->list[0].needs_proof) {
+    } else if (all->count == 1 && all->list[0].proof == TD_PROOF_NONE) {
         return TDBG_OK;
     }
     w->scores = calloc((size_t)all->count, sizeof *w->scores);
@@ -167,7 +220,7 @@ static tdbg_status score_all(const struct align_run *run, const struct td_match 
     for (int c = 0; c < all->count; c++) {
         if (td_job_cancelled(run->job)) /* samples of a cold file are slow */
             return TDBG_CANCELLED;
-        w->scores[c] = score(match->a, match->b, &all->list[c].layout, SAMPLES);
+        w->scores[c] = score_ranks(match, &all->list[c].layout);
     }
     return TDBG_OK;
 }
@@ -234,15 +287,21 @@ static struct verdict_of_group vote(const struct align_run *run, const size_t *m
     bool agree = n > 0 && first->candidates.list[0].as_it_stands;
     double best_total = 0, least_total = INFINITY;
     for (int c = 0; c < n; c++) {
-        double total = 0;
-        for (size_t i = 0; i < count; i++)
-            total += evidence(&run->work[members[i]], c);
-        bool proven = total >= TD_CONVINCING * TD_CONVINCING * (double)count;
-        if ((first->candidates.list[c].needs_proof && !proven) ||
-            (agree && c > 0 && !every_layer_needs(run, members, count, c)) ||
+        double total = 0, most = 0;
+        for (size_t i = 0; i < count; i++) {
+            double layer = evidence(&run->work[members[i]], c);
+            total += layer;
+            most = fmax(most, layer);
+        }
+        enum td_proof proof = first->candidates.list[c].proof;
+        bool fits = proof == TD_PROOF_NONE ||
+                    (proof == TD_PROOF_ONCE ? most : total / (double)count) >= TD_CONVINCING * TD_CONVINCING;
+        if ((agree && c > 0 && !every_layer_needs(run, members, count, c)) ||
             !feasible(&run->matches->pairs[members[0]], &first->candidates.list[c].layout))
             continue;
         least_total = fmin(least_total, total);
+        if (!fits)
+            continue;
         if (best < 0 || total > best_total + MARGIN * (double)count) {
             best_total = total;
             best = c;

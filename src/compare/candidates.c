@@ -35,7 +35,7 @@ struct variant {
     struct td_steps steps;
     struct td_shape shape;
     int cost;
-    bool needs_proof;
+    enum td_proof proof;
 };
 
 struct variants {
@@ -136,54 +136,96 @@ static int64_t fused_start(struct td_fusion f, int64_t whole, int64_t length)
     return f.index == 0 ? 0 : whole - (f.of - f.index) * length;
 }
 
-/* One of q, k, v out of [.., qkv, ..]: side by side, or per head group ([groups, q.. k v, head]). */
-static void fused_variants(struct variants *all, struct td_fusion f, const struct td_shape *other,
-                           const struct td_head_sizes *heads)
+/* Part `f`, `length` long, of an axis that is `groups` times all parts one after the other, in whole units.
+ */
+static void keep_part(struct variants *all, const struct variant *base, int axis, struct td_fusion f,
+                      int64_t length, int64_t groups, int64_t unit)
 {
-    int before = all->count;
-    int64_t want = elements(other);
-    for (int i = 0; i < before; i++) {
+    int64_t whole = base->shape.size[axis];
+    if (whole % (groups * unit) || length % (groups * unit))
+        return;
+    int64_t slots = whole / (groups * unit), take = length / (groups * unit);
+    int64_t from = fused_start(f, slots, take);
+    int at = axis + (groups > 1);
+    struct variant v = *base;
+    if (take < 1 || from < 0 || v.shape.ndim + 2 > TD_MAX_DIMS)
+        return;
+    if (groups > 1) {
+        v.shape.size[axis] = groups;
+        insert_size(&v.shape, at, slots);
+        if (unit > 1)
+            insert_size(&v.shape, at + 1, unit);
+        add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
+        v.cost += COST_SPLIT;
+    }
+    add_step(&v, (struct td_step){.kind = TD_STEP_SLICE, .axis = at, .from = from, .to = from + take});
+    v.shape.size[at] = take;
+    v.cost += COST_FUSED;
+    keep(all, &v);
+}
+
+/* How many groups of q.. k v there are when a head has `size` channels; 0 when none fit. */
+static int64_t groups_of_heads(struct td_fusion f, int64_t whole, int64_t length, int64_t size)
+{
+    int64_t slots = f.index == 0 ? 0 : whole / length;
+    if (f.index == 0 && (whole - length) % 2 == 0)
+        slots = whole / ((whole - length) / 2);
+    return slots < 2 || whole % (slots * size) ? 0 : whole / (slots * size);
+}
+
+/* Ranks of one shape, joined on `axis`; else 1. */
+static int64_t ranks_along(const struct td_item *item, const struct variant *v, int axis)
+{
+    bool joined =
+        v->steps.count == 1 && v->steps.step[0].kind == TD_STEP_JOIN && v->steps.step[0].axis == axis;
+    for (int p = 1; p < item->part_count && joined; p++)
+        joined = same_shape(&item->parts[p]->shape, &item->parts[0]->shape);
+    return joined ? item->part_count : 1;
+}
+
+/* The part of `want` elements out of the first `count` variants, which hold it along any of their axes: on
+ * each rank or on the whole where `head` is 0, else per group of heads of that size. */
+static void part_variants(struct variants *all, int count, const struct td_item *item, struct td_fusion f,
+                          int64_t want, int64_t head)
+{
+    for (int i = 0; i < count; i++)
         for (int axis = 0; axis < all->list[i].shape.ndim; axis++) {
             const struct variant base = all->list[i];
             int64_t whole = base.shape.size[axis], rest = elements(&base.shape) / (whole ? whole : 1);
             if (rest == 0 || want % rest || want / rest >= whole)
                 continue;
-            int64_t length = want / rest, start = fused_start(f, whole, length);
-            if (start < 0)
-                continue;
-            struct variant v = base;
-            v.shape.size[axis] = length;
-            v.cost += COST_FUSED;
-            add_step(&v, (struct td_step){
-                             .kind = TD_STEP_SLICE, .axis = axis, .from = start, .to = start + length});
-            keep(all, &v);
-            for (int h = 0; h < heads->count; h++) {
-                int64_t d = heads->size[h];
-                int64_t slots = f.index == 0 ? 0 : whole / length; /* q.. k v of one group */
-                if (f.index == 0 && whole > length && (whole - length) % 2 == 0)
-                    slots = whole / ((whole - length) / 2);
-                if (slots < 2 || whole % (slots * d) || length % d)
-                    continue;
-                int64_t groups = whole / (slots * d), take = length / d / groups;
-                int64_t from = fused_start(f, slots, take);
-                if (groups < 2 || take < 1 || from < 0 || take * groups * d != length)
-                    continue;
-                v = base;
-                v.shape.size[axis] = groups;
-                insert_size(&v.shape, axis + 1, slots);
-                insert_size(&v.shape, axis + 2, d);
-                add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
-                add_step(&v, (struct td_step){
-                                 .kind = TD_STEP_SLICE, .axis = axis + 1, .from = from, .to = from + take});
-                v.shape.size[axis + 1] = take;
-                v.cost += COST_FUSED + COST_SPLIT;
-                keep(all, &v);
-            }
+            int64_t length = want / rest;
+            int64_t groups = head ? groups_of_heads(f, whole, length, head) : ranks_along(item, &base, axis);
+            if (groups > 1)
+                keep_part(all, &base, axis, f, length, groups, head ? head : 1);
+            if (!head)
+                keep_part(all, &base, axis, f, length, 1, 1);
         }
+}
+
+/* One of q, k, v out of [.., qkv, ..]: side by side, on each rank or on the whole; or per head group
+ * ([groups, q.. k v, head]), for which many sizes of a head come into question, and so last. The other side
+ * is the part of all its ranks, or of each. */
+static void fused_variants(struct variants *all, const struct td_item *item, struct td_fusion f,
+                           const struct td_item *other, const struct td_head_sizes *heads)
+{
+    int before = all->count;
+    int64_t want = elements(&other->parts[0]->shape);
+    for (int h = -1; h < heads->count; h++) {
+        int64_t head = h < 0 ? 0 : heads->size[h];
+        part_variants(all, before, item, f, want * other->part_count, head);
+        if (other->part_count > 1)
+            part_variants(all, before, item, f, want, head);
     }
     /* The whole fused tensor is no candidate for one of its parts. */
     memmove(all->list, all->list + before, (size_t)(all->count - before) * sizeof all->list[0]);
     all->count -= before;
+}
+
+/* A vector or a matrix, whose axes do not tell ranks, batches and heads from anything else. */
+static bool is_plain(const struct td_shape *s)
+{
+    return s->ndim == 1 || s->ndim == 2;
 }
 
 /* An axis too many: ranks, of which the first is meant or which add up. */
@@ -196,13 +238,13 @@ static void rank_variants(struct variants *all, const struct variant *base, int6
         struct variant v = *base;
         remove_size(&v.shape, axis);
         v.cost += axis == 0 ? COST_TAKE_FIRST : COST_TAKE;
-        v.needs_proof = axis > 0;
+        v.proof = axis > 0 ? TD_PROOF_ALL : is_plain(&v.shape) ? TD_PROOF_ONCE : TD_PROOF_NONE;
         add_step(&v, (struct td_step){.kind = TD_STEP_TAKE, .axis = axis, .from = 0, .to = 1});
         keep(all, &v);
         v = *base;
         remove_size(&v.shape, axis);
         v.cost += COST_SUM_AXIS;
-        v.needs_proof = true;
+        v.proof = TD_PROOF_ALL;
         if (add_step(&v, (struct td_step){.kind = TD_STEP_SUM, .axis = axis, .from = 1}))
             keep(all, &v);
     }
@@ -220,6 +262,7 @@ static void repeat_variants(struct variants *all, const struct variant *base, in
         struct variant v = *base;
         insert_size(&v.shape, axis, times);
         v.cost += COST_REPEAT;
+        v.proof = is_plain(&base->shape) ? TD_PROOF_ONCE : TD_PROOF_NONE;
         if (add_step(&v, (struct td_step){.kind = TD_STEP_REPEAT, .axis = axis, .to = times}))
             keep(all, &v);
     }
@@ -232,6 +275,7 @@ static void repeat_variants(struct variants *all, const struct variant *base, in
             v.shape.size[axis] /= d;
             insert_size(&v.shape, axis + 1, d);
             v.cost += COST_REPEAT + COST_SPLIT;
+            v.proof = is_plain(&base->shape) ? TD_PROOF_ONCE : TD_PROOF_NONE;
             add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
             insert_size(&v.shape, axis + 1, times);
             if (add_step(&v, (struct td_step){.kind = TD_STEP_REPEAT, .axis = axis + 1, .to = times}))
@@ -257,7 +301,7 @@ static void cut_variants(struct variants *all, const struct variant *base, const
     struct variant v = *base;
     v.shape.size[axis] = other->size[axis];
     v.cost += COST_CUT;
-    v.needs_proof = true;
+    v.proof = TD_PROOF_ALL;
     if (add_step(&v, (struct td_step){.kind = TD_STEP_SLICE, .axis = axis, .to = other->size[axis]}))
         keep(all, &v);
 }
@@ -285,7 +329,7 @@ static bool push(struct td_candidates *c, const struct variant *a, const struct 
         .layout = {.a = a->steps, .b = b->steps, .shape = a->shape},
         .cost = a->cost + b->cost,
         .as_it_stands = only_squeezes(&a->steps) && only_squeezes(&b->steps),
-        .needs_proof = a->needs_proof || b->needs_proof,
+        .proof = a->proof > b->proof ? a->proof : b->proof,
     };
     return true;
 }
@@ -338,7 +382,7 @@ static bool line_up(struct td_candidates *c, const struct variant *a, const stru
 {
     if (elements(&a->shape) != elements(&b->shape))
         return true;
-    bool move_a = a->shape.ndim > b->shape.ndim;
+    bool move_a = a->shape.ndim > b->shape.ndim || (a->shape.ndim == b->shape.ndim && c->b_in_order);
     const struct variant *fine = move_a ? a : b, *coarse = move_a ? b : a;
     int n = fine->shape.ndim;
     bool natural = false;
@@ -428,7 +472,7 @@ static tdbg_status side_variants(struct variants *out, const struct td_item *ite
 {
     shard_variants(out, item);
     if (fusion.of > 0)
-        fused_variants(out, fusion, &other->parts[0]->shape, heads);
+        fused_variants(out, item, fusion, other, heads);
     for (int i = 0; i < out->count; i++)
         out->list[i] = squeezed(out->list[i]);
     return TDBG_OK;
@@ -437,7 +481,8 @@ static tdbg_status side_variants(struct variants *out, const struct td_item *ite
 tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match *match,
                                const struct td_head_sizes *heads, struct tdbg_error *error)
 {
-    *out = (struct td_candidates){0};
+    *out = (struct td_candidates){.b_in_order = !td_tensor_is_dense(match->b->parts[0]) &&
+                                                td_tensor_is_dense(match->a->parts[0])};
     struct variants *both = malloc(2 * sizeof *both); /* large and mostly unused: not worth clearing */
     if (!both)
         return td_fail_nomem(error);
@@ -456,8 +501,7 @@ tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match 
     return TDBG_OK;
 }
 
-/* --- rotary order ----------------------------------------------------------------------------------------
- */
+/* --- rotary order --------------------------------------------------------------------------------------- */
 
 /* [.., n, ..] as [.., n / head, 2, head / 2, ..], halves first, or the last two the other way round. */
 static struct td_shape split_heads(const struct td_shape *shape, int axis, int64_t head, bool halves_first)
@@ -482,8 +526,10 @@ static bool push_rotary(struct td_candidates *c, int axis, int64_t head, bool ha
     order.size[axis + 2] = axis + 1;
     if (!add_step(&a, (struct td_step){.kind = TD_STEP_RESHAPE, .list = a.shape}) ||
         !add_step(&b, (struct td_step){.kind = TD_STEP_RESHAPE, .list = b.shape}) ||
-        !add_step(&b, (struct td_step){.kind = TD_STEP_PERMUTE, .list = order}))
+        !add_step(c->b_in_order ? &a : &b, (struct td_step){.kind = TD_STEP_PERMUTE, .list = order}))
         return true;
+    if (c->b_in_order)
+        a.shape = b.shape;
     if (!push(c, &a, &b))
         return false;
     c->list[c->count - 1].layout.rotary = true;
@@ -531,4 +577,15 @@ void td_head_sizes_add(struct td_head_sizes *heads, const struct td_shape *shape
         if (heads->size[i] == size)
             return;
     heads->size[heads->count++] = size;
+}
+
+void td_head_sizes_guess(struct td_head_sizes *heads)
+{
+    /* Of published models; 8 and 16 are what tests of them use. */
+    static const int64_t usual[] = {64, 128, 256, 32, 80, 96, 112, 160, 192, 40, 48, 16, 8};
+    if (heads->count > 0)
+        return;
+    heads->guessed = true;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        heads->size[heads->count++] = usual[i];
 }

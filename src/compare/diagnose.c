@@ -78,12 +78,19 @@ static int find_token_axis(const struct td_evidence *e)
     return -1;
 }
 
-tdbg_status td_evidence_init(struct td_evidence *e, const struct td_case *c, struct tdbg_error *error)
+static void evidence_release(struct td_evidence *e)
+{
+    free(e->a);
+    free(e->b);
+    e->a = e->b = NULL;
+}
+
+static tdbg_status evidence_init(struct td_evidence *e, const struct td_case *c, struct tdbg_error *error)
 {
     *e = (struct td_evidence){.c = c};
     tdbg_status status = load_sides(e, error);
     if (status != TDBG_OK) {
-        td_evidence_release(e);
+        evidence_release(e);
         return status;
     }
     for (int64_t i = 0; i < e->count; i++) {
@@ -100,13 +107,6 @@ tdbg_status td_evidence_init(struct td_evidence *e, const struct td_case *c, str
     e->to_explain = e->power_b > 0 && e->power_b < e->power_d ? e->power_b : e->power_d;
     e->token_axis = find_token_axis(e);
     return TDBG_OK;
-}
-
-void td_evidence_release(struct td_evidence *e)
-{
-    free(e->a);
-    free(e->b);
-    e->a = e->b = NULL;
 }
 
 bool td_evidence_load(struct td_evidence *e, const struct td_item *item)
@@ -158,6 +158,12 @@ const char *td_axis_word(const struct td_evidence *e, int axis)
     if (axis == e->shape.ndim - 1)
         return "channel";
     return e->token_axis >= 0 && e->shape.ndim >= 3 ? "head" : "index";
+}
+
+const char *td_axis_plural(const struct td_evidence *e, int axis)
+{
+    const char *word = td_axis_word(e, axis);
+    return word[0] == 't' ? "tokens" : word[0] == 'c' ? "channels" : word[0] == 'h' ? "heads" : "indices";
 }
 
 void td_print_indices(char *out, size_t size, const bool *flags, int64_t count)
@@ -253,8 +259,11 @@ static void add_unknown(const struct td_evidence *e, struct td_diagnosis *d)
 {
     const struct td_metrics *m = e->c->metrics;
     struct td_finding f = {.kind = TD_IS_UNKNOWN, .confidence = d->count ? 0.1 : 0.5};
-    snprintf(f.detail, sizeof f.detail, "no simple rule relates the two: relative error %.3g, cosine %.4f",
-             m->rel_l2, m->cosine);
+    if (m->paired == 0)
+        snprintf(f.detail, sizeof f.detail, "no two values at one place are both finite");
+    else
+        snprintf(f.detail, sizeof f.detail,
+                 "no simple rule relates the two: relative error %.3g, cosine %.4f", m->rel_l2, m->cosine);
     if (d->count < TD_MAX_FINDINGS)
         d->list[d->count++] = f;
 }
@@ -295,7 +304,7 @@ tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td
 {
     struct td_evidence e;
     *out = (struct td_diagnosis){0};
-    TD_TRY(td_evidence_init(&e, c, error));
+    TD_TRY(evidence_init(&e, c, error));
     struct hearing hearing = {.evidence = &e};
     bool heard = true;
     td_pool_run(pool, FAMILIES, hear, &hearing);
@@ -305,6 +314,6 @@ tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td
             insert(out, &hearing.found[f].list[i]);
     }
     add_unknown(&e, out);
-    td_evidence_release(&e);
+    evidence_release(&e);
     return heard ? TDBG_OK : td_fail_nomem(error);
 }

@@ -61,6 +61,7 @@ struct td_case {
     const struct td_layout *other; /* a layout that fits this layer alone, or NULL */
     const struct td_metrics *metrics;
     double floor;
+    const char *missing;     /* what one side lacks, where that is all that differs, or NULL */
     const struct td_side *a; /* all of A, for swap, stale, rope and attention */
     const struct td_head_sizes *heads;
     int64_t tokens; /* length of the sequence axis, 0 when unknown */

@@ -22,10 +22,6 @@ struct td_evidence {
 /* At most this many elements of each side are looked at: 16 MiB, and plenty for every statistic used. */
 #define TD_EVIDENCE_LIMIT (INT64_C(1) << 21)
 
-TD_CHECK tdbg_status td_evidence_init(struct td_evidence *e, const struct td_case *c,
-                                      struct tdbg_error *error);
-void td_evidence_release(struct td_evidence *e);
-
 /* Another item of A in the layout of this one, into e->work; false when its shape does not fit. */
 bool td_evidence_load(struct td_evidence *e, const struct td_item *item);
 
@@ -46,6 +42,7 @@ void td_print_indices(char *out, size_t size, const bool *flags, int64_t count);
 
 /* "token", "head", "channel" or "index" for axis i. */
 const char *td_axis_word(const struct td_evidence *e, int axis);
+const char *td_axis_plural(const struct td_evidence *e, int axis);
 
 /* The families of hypotheses, each in its own file. */
 void td_suspect_values(struct td_evidence *e, struct td_diagnosis *d); /* scale, bias, clamp, precision */

@@ -25,10 +25,13 @@ static const struct row in_layer[] = {
     {"v_proj", TD_ROLE_ATTN_V},
     {"qkv_proj", TD_ROLE_ATTN_QKV},
     {"o_proj", TD_ROLE_ATTN_O},
+    {"attn.in_proj", TD_ROLE_ATTN_QKV},
+    {"self_attn.in_proj", TD_ROLE_ATTN_QKV},
     {"attn.out_proj", TD_ROLE_ATTN_O},
     {"self_attn.out_proj", TD_ROLE_ATTN_O},
     {"self_attn.dense", TD_ROLE_ATTN_O},
     {"attention.out_proj", TD_ROLE_ATTN_O},
+    {"encoder_attn.out_proj", TD_ROLE_ATTN_O},
     {"q_norm", TD_ROLE_ATTN_Q_NORM},
     {"k_norm", TD_ROLE_ATTN_K_NORM},
     {"self_attn", TD_ROLE_ATTN},
@@ -42,9 +45,11 @@ static const struct row in_layer[] = {
     {"mlp.gate", TD_ROLE_ROUTER},
     {"block_sparse_moe.gate", TD_ROLE_ROUTER},
     {"mlp.router", TD_ROLE_ROUTER},
+    {"shared_expert_gate", TD_ROLE_ROUTER},
     {"input_layernorm", TD_ROLE_NORM_ATTN},
     {"self_attn_layer_norm", TD_ROLE_NORM_ATTN},
-    {"post_attention_layernorm", TD_ROLE_NORM_MLP},
+    {"encoder_attn_layer_norm", TD_ROLE_NORM_ATTN},
+    {"post_attention_layernorm", TD_ROLE_NORM_ATTN_POST}, /* or NORM_MLP: match.c */
     {"pre_feedforward_layernorm", TD_ROLE_NORM_MLP},
     {"post_feedforward_layernorm", TD_ROLE_NORM_MLP_POST},
     {"final_layer_norm", TD_ROLE_NORM_MLP},
@@ -89,6 +94,19 @@ static const struct row in_layer[] = {
     {"ffn_up", TD_ROLE_MLP_UP},
     {"ffn_down", TD_ROLE_MLP_DOWN},
     {"ffn_gate_inp", TD_ROLE_ROUTER},
+    {"ffn_gate_inp_shexp", TD_ROLE_ROUTER},
+    {"ffn_gate_exps", TD_ROLE_MLP_GATE},
+    {"ffn_up_exps", TD_ROLE_MLP_UP},
+    {"ffn_down_exps", TD_ROLE_MLP_DOWN},
+    {"ffn_gate_shexp", TD_ROLE_MLP_GATE},
+    {"ffn_up_shexp", TD_ROLE_MLP_UP},
+    {"ffn_down_shexp", TD_ROLE_MLP_DOWN},
+    {"attn_o", TD_ROLE_ATTN_O},
+    {"cross_attn_norm", TD_ROLE_NORM_ATTN},
+    {"cross_attn_q", TD_ROLE_ATTN_Q},
+    {"cross_attn_k", TD_ROLE_ATTN_K},
+    {"cross_attn_v", TD_ROLE_ATTN_V},
+    {"cross_attn_o", TD_ROLE_ATTN_O},
     {"post_ffw_norm", TD_ROLE_NORM_MLP_POST},
     /* Meta's own llama */
     {"wq", TD_ROLE_ATTN_Q},
@@ -115,6 +133,36 @@ static const struct row in_layer[] = {
     {"output.dense", TD_ROLE_MLP_DOWN},
     {"output.layernorm", TD_ROLE_NORM_MLP_POST},
     {"layer_output_norm", TD_ROLE_NORM_MLP_POST},
+    {"layernorm_before", TD_ROLE_NORM_ATTN},
+    {"layernorm_after", TD_ROLE_NORM_MLP},
+    /* timm */
+    {"attn.proj", TD_ROLE_ATTN_O},
+    {"norm1", TD_ROLE_NORM_ATTN},
+    {"norm2", TD_ROLE_NORM_MLP},
+    /* OpenAI's whisper */
+    {"attn_ln", TD_ROLE_NORM_ATTN},
+    {"attn.out", TD_ROLE_ATTN_O},
+    {"cross_attn_ln", TD_ROLE_NORM_ATTN},
+    {"cross_attn.out", TD_ROLE_ATTN_O},
+    {"mlp_ln", TD_ROLE_NORM_MLP},
+    {"mlp.0", TD_ROLE_MLP_UP},
+    {"mlp.2", TD_ROLE_MLP_DOWN},
+    /* Hugging Face: t5 */
+    {"SelfAttention", TD_ROLE_ATTN},
+    {"SelfAttention.q", TD_ROLE_ATTN_Q},
+    {"SelfAttention.k", TD_ROLE_ATTN_K},
+    {"SelfAttention.v", TD_ROLE_ATTN_V},
+    {"SelfAttention.o", TD_ROLE_ATTN_O},
+    {"EncDecAttention", TD_ROLE_ATTN},
+    {"EncDecAttention.q", TD_ROLE_ATTN_Q},
+    {"EncDecAttention.k", TD_ROLE_ATTN_K},
+    {"EncDecAttention.v", TD_ROLE_ATTN_V},
+    {"EncDecAttention.o", TD_ROLE_ATTN_O},
+    {"DenseReluDense", TD_ROLE_MLP},
+    {"DenseReluDense.wi", TD_ROLE_MLP_UP},
+    {"DenseReluDense.wi_0", TD_ROLE_MLP_GATE},
+    {"DenseReluDense.wi_1", TD_ROLE_MLP_UP},
+    {"DenseReluDense.wo", TD_ROLE_MLP_DOWN},
     /* dumps by stage */
     {"post_ln_pre_attn", TD_ROLE_NORM_ATTN},
     {"query", TD_ROLE_ATTN_Q},
@@ -202,13 +250,22 @@ static enum td_part_kind cut_kind(const char *stage, size_t *length)
         *length = cut;
         return kinds[i].kind;
     }
-    /* Megatron's layer_norm_weight is a weight that lives in the module behind the norm. */
-    size_t cut = *length;
-    if (cut_ending(stage, &cut, "layer_norm_weight", "./") ||
-        cut_ending(stage, &cut, "layer_norm_bias", "./")) {
-        bool weight = strncasecmp(stage + *length - 6, "weight", 6) == 0;
-        *length -= weight ? strlen("_weight") : strlen("_bias");
-        return weight ? TD_PART_WEIGHT : TD_PART_BIAS;
+    /* Megatron's norm lives in the module behind it, and torch's q, k and v in that of attention. */
+    static const struct {
+        const char *ending, *module;
+        enum td_part_kind kind;
+    } inside[] = {
+        {"layer_norm_weight", "layer_norm", TD_PART_WEIGHT},
+        {"layer_norm_bias", "layer_norm", TD_PART_BIAS},
+        {"in_proj_weight", "in_proj", TD_PART_WEIGHT},
+        {"in_proj_bias", "in_proj", TD_PART_BIAS},
+    };
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+        size_t cut = *length;
+        if (!cut_ending(stage, &cut, inside[i].ending, "./"))
+            continue;
+        *length -= strlen(inside[i].ending) - strlen(inside[i].module);
+        return inside[i].kind;
     }
     return TD_PART_OUTPUT;
 }
@@ -246,7 +303,8 @@ static void read_stage_words(const char *stage, size_t length, struct td_identit
     for (size_t at = 0; td_word_next(stage, length, &at, false, &word); before = word) {
         if (is_one_of(&word, across) || td_word_is(&word, "EncDecAttention"))
             out->cross = true;
-        if (is_one_of(&word, experts) && before.length && td_word_is(&before, "shared"))
+        if (td_word_is(&word, "shexp") ||
+            (is_one_of(&word, experts) && before.length && td_word_is(&before, "shared")))
             out->expert = -2;
         if (!word.number || !before.length || !is_one_of(&before, experts) || word.length > 9)
             continue;
@@ -273,6 +331,36 @@ static void read_stack(const char *name, size_t length, struct td_identity *out)
         else if (is_one_of(&word, decoder))
             out->decoder = true;
     }
+}
+
+enum td_stack td_stack_of(const char *name, size_t length)
+{
+    struct td_identity out = {0};
+    read_stack(name, length, &out);
+    return out.decoder ? TD_STACK_MAIN : out.stack;
+}
+
+enum td_role td_role_around(const char *stage)
+{
+    enum td_role role = TD_ROLE_NONE;
+    for (size_t length = strlen(stage); length > 0 && role == TD_ROLE_NONE;) {
+        while (length > 0 && !strchr("./", stage[length - 1]))
+            length--;
+        length -= length > 0;
+        role = length ? find_role(stage, length, true) : TD_ROLE_NONE;
+    }
+    return role;
+}
+
+bool td_names_norm(const char *stage)
+{
+    static const char *const norms[] = {"norm", "layernorm", "rmsnorm", "ln", NULL};
+    size_t length = strlen(stage);
+    cut_kind(stage, &length);
+    struct td_word word, last = {0};
+    for (size_t at = 0; td_word_next(stage, length, &at, false, &word);)
+        last = word;
+    return last.length && is_one_of(&last, norms);
 }
 
 struct td_identity td_role_of(const char *name, int64_t layer, const char *stage)

@@ -12,8 +12,10 @@
 #define TD_COMPARE_FAMILIES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+/* In the order in which a block runs. */
 enum td_role {
     TD_ROLE_NONE,
     TD_ROLE_EMBED,
@@ -37,11 +39,12 @@ enum td_role {
     TD_ROLE_MLP,
     TD_ROLE_NORM_MLP_POST,
     TD_ROLE_NORM_FINAL,
-    TD_ROLE_HEAD
+    TD_ROLE_HEAD,
+    TD_ROLES
 };
 
 enum td_part_kind { TD_PART_OUTPUT, TD_PART_INPUT, TD_PART_WEIGHT, TD_PART_BIAS };
-enum td_stack { TD_STACK_MAIN, TD_STACK_ENCODER, TD_STACK_VISION, TD_STACK_AUDIO };
+enum td_stack { TD_STACK_MAIN, TD_STACK_ENCODER, TD_STACK_VISION, TD_STACK_AUDIO, TD_STACKS };
 
 struct td_identity {
     enum td_role role;
@@ -56,6 +59,15 @@ struct td_identity {
 /* `stage` is the part of `name` after the layer, or the name when there is no layer (-1). The kind is known
  * even where the role is not. */
 struct td_identity td_role_of(const char *name, int64_t layer, const char *stage);
+
+/* The stack that the part of a name in front of the layer tells: name[0, length). */
+enum td_stack td_stack_of(const char *name, size_t length);
+
+/* The role of the nearest module around a stage that has none of its own: MLP for "mlp.act_fn". */
+enum td_role td_role_around(const char *stage);
+
+/* The last part of the stage's name says that it is a norm: "layer.0.layer_norm". */
+bool td_names_norm(const char *stage);
 
 /* The roles a fused role joins, in order; their count, or 0. */
 int td_role_parts(enum td_role fused, enum td_role parts[3]);

@@ -42,6 +42,17 @@ static bool is_known(const char *stage)
     return feeders(stage) || strcmp(stage, OPENING) == 0;
 }
 
+/* Branches of one layer that run side by side: none of them sees the other. */
+static bool side_by_side(const struct td_item *x, const struct td_item *y)
+{
+    static const int branch[TD_ROLES] = {
+        [TD_ROLE_ATTN_Q] = 1,   [TD_ROLE_ATTN_K] = 1, [TD_ROLE_ATTN_V] = 1,      [TD_ROLE_ATTN_QKV] = 1,
+        [TD_ROLE_MLP_GATE] = 2, [TD_ROLE_MLP_UP] = 2, [TD_ROLE_MLP_GATE_UP] = 2,
+    };
+    return x->layer == y->layer && x->cross == y->cross && x->role != y->role && branch[x->role] &&
+           branch[x->role] == branch[y->role];
+}
+
 bool td_feeds(const struct td_item *from, const struct td_item *to)
 {
     if (from->parameter || to->parameter)
@@ -49,7 +60,7 @@ bool td_feeds(const struct td_item *from, const struct td_item *to)
     if (from->layer < 0 || to->layer < 0)
         return from->order < to->order;
     if (!is_known(from->stage) && !is_known(to->stage))
-        return from->order < to->order;
+        return from->order < to->order && !side_by_side(from, to);
     if (!is_known(from->stage) || !is_known(to->stage))
         return false; /* a stage of the user's own: nobody knows where in the block it stands */
     if (strcmp(to->stage, OPENING) == 0) /* the block's input: everything the layer before left behind */

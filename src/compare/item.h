@@ -6,6 +6,7 @@
 #ifndef TD_COMPARE_ITEM_H
 #define TD_COMPARE_ITEM_H
 
+#include "compare/families.h"
 #include "tensor/tensor.h"
 
 struct td_item {
@@ -13,8 +14,11 @@ struct td_item {
     int64_t layer;     /* -1: the name has none */
     const char *stage; /* "query_final": the name after the layer, all of it where there is none */
     int stage_rank;    /* place among the known stages of a layer, or the count of those */
+    enum td_role role; /* what it is to its model, when the name tells */
+    bool cross;        /* of attention to another stack */
     size_t order;      /* place in the order of execution */
     bool parameter;    /* a weight or bias, by its name: stored, not computed */
+    bool torn;         /* a shard of a set that is not whole: other ranks of it are missing */
     int part_count;
     const struct td_tensor *const *parts; /* in rank order */
 };

@@ -96,10 +96,33 @@ static tdbg_status sum_axis(struct td_operand *o, int axis, struct td_arena *are
     return TDBG_OK;
 }
 
+/* [from, to) of the axis along which the parts are joined: some end earlier or begin later, and some go. */
+static void slice_joined(struct td_operand *o, const struct td_step *s)
+{
+    int64_t start = 0;
+    int kept = 0;
+    for (int p = 0; p < o->part_count; p++) {
+        struct td_tensor t = o->parts[p];
+        int64_t end = start + t.shape.size[s->axis];
+        int64_t from = s->from > start ? s->from : start, to = s->to < end ? s->to : end;
+        if (from < to) {
+            advance(&t, s->axis, from - start);
+            t.shape.size[s->axis] = to - from;
+            o->parts[kept++] = t;
+        }
+        start = end;
+    }
+    o->part_count = kept;
+}
+
 static tdbg_status slice(struct td_operand *o, const struct td_step *s, struct tdbg_error *error)
 {
-    if (!single(o) && o->join == TD_JOIN_CONCAT && s->axis == o->axis)
-        return td_fail(error, TDBG_MISMATCH, "a slice across shards");
+    if (!single(o) && o->join == TD_JOIN_CONCAT && s->axis == o->axis) {
+        if (s->kind == TD_STEP_TAKE || s->from >= s->to)
+            return td_fail(error, TDBG_MISMATCH, "an index across shards");
+        slice_joined(o, s);
+        return TDBG_OK;
+    }
     for (int p = 0; p < o->part_count; p++) {
         struct td_tensor *t = &o->parts[p];
         advance(t, s->axis, s->from);
@@ -112,22 +135,34 @@ static tdbg_status slice(struct td_operand *o, const struct td_step *s, struct t
     return TDBG_OK;
 }
 
+/* The part that holds `index` of the axis along which they are joined; `index` becomes its own. */
+static const struct td_tensor *part_at(const struct td_operand *o, int axis, int64_t *index)
+{
+    const struct td_tensor *t = o->parts;
+    while (t + 1 < o->parts + o->part_count && *index >= t->shape.size[axis])
+        *index -= t++->shape.size[axis];
+    return t;
+}
+
 /* Each run of neighbours that stay neighbours becomes a part; the parts follow each other in the new order.
  */
 static tdbg_status reorder(struct td_operand *o, const struct td_step *s, struct td_arena *arena,
                            struct tdbg_error *error)
 {
-    if (!single(o) || s->axis >= o->shape.ndim || s->to != o->shape.size[s->axis])
+    bool joined_there = o->join == TD_JOIN_CONCAT && o->axis == s->axis;
+    if ((!single(o) && !joined_there) || s->axis >= o->shape.ndim || s->to != o->shape.size[s->axis])
         return td_fail(error, TDBG_MISMATCH, "another order across shards");
     struct td_tensor *parts = td_arena_array(arena, (size_t)s->to, sizeof *parts);
     if (!parts)
         return td_fail_nomem(error);
     int count = 0;
     for (int64_t i = 0, run; i < s->to; i += run) {
-        for (run = 1; i + run < s->to && s->order[i + run] == s->order[i] + run;)
+        int64_t first = s->order[i];
+        parts[count] = *part_at(o, s->axis, &first);
+        int64_t left = parts[count].shape.size[s->axis] - first;
+        for (run = 1; run < left && i + run < s->to && s->order[i + run] == s->order[i] + run;)
             run++;
-        parts[count] = o->parts[0];
-        advance(&parts[count], s->axis, s->order[i]);
+        advance(&parts[count], s->axis, first);
         parts[count++].shape.size[s->axis] = run;
     }
     o->parts = parts;
@@ -254,6 +289,7 @@ static tdbg_status apply(struct td_operand *o, const struct td_step *s, struct t
     case TD_STEP_JOIN:
         return join_parts(o, s->axis, error);
     case TD_STEP_FIRST:
+        o->parts += s->from;
         o->part_count = 1;
         return TDBG_OK;
     case TD_STEP_SUM:
@@ -331,7 +367,10 @@ void td_step_print(char *out, size_t size, char side, const struct td_step *s)
         snprintf(text, sizeof text, s->from ? "sum axis %d" : "sum shards", s->axis);
         break;
     case TD_STEP_FIRST:
-        snprintf(text, sizeof text, "first of replicated shards");
+        if (s->from)
+            snprintf(text, sizeof text, "shard %" PRId64 " of replicated shards", s->from);
+        else
+            snprintf(text, sizeof text, "first of replicated shards");
         break;
     case TD_STEP_TAKE:
         snprintf(text, sizeof text, "take %" PRId64 " of axis %d", s->from, s->axis);

@@ -13,7 +13,7 @@
 enum td_step_kind {
     TD_STEP_JOIN,    /* shards concatenated along `axis` */
     TD_STEP_SUM,     /* shards, or the indices of `axis`, added up */
-    TD_STEP_FIRST,   /* replicated shards: the first stands for all */
+    TD_STEP_FIRST,   /* replicated shards: the first, or number `from`, stands for all */
     TD_STEP_TAKE,    /* index `from` of `axis`; the axis goes */
     TD_STEP_SLICE,   /* [from, to) of `axis` */
     TD_STEP_SQUEEZE, /* every axis of size 1 goes */

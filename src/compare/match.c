@@ -293,17 +293,52 @@ static tdbg_status collect(struct td_matching *m, struct td_matches *out, struct
     return TDBG_OK;
 }
 
-/* An "encoder" without a decoder is what the model consists of: old Megatron names GPT's layers so. */
+/* An "encoder" without a decoder is what the model consists of: old Megatron names GPT's layers so. And the
+ * norm behind attention is the one before the MLP in a stack that has no other there: llama's
+ * post_attention_layernorm is, gemma's is not. */
 static void identify(struct td_matching *m, enum td_which which)
 {
     const struct td_side *side = m->side[which];
-    bool decoder = false;
+    bool decoder = false, norm_mlp[TD_STACKS] = {false};
     for (size_t i = 0; i < side->count; i++) {
-        m->identity[which][i] = td_role_of(side->items[i].name, side->items[i].layer, side->items[i].stage);
-        decoder = decoder || m->identity[which][i].decoder;
+        struct td_identity *id = &m->identity[which][i];
+        *id = td_role_of(side->items[i].name, side->items[i].layer, side->items[i].stage);
+        decoder = decoder || id->decoder;
+        norm_mlp[id->stack] = norm_mlp[id->stack] || id->role == TD_ROLE_NORM_MLP;
     }
-    for (size_t i = 0; i < side->count && !decoder; i++)
-        if (m->identity[which][i].stack == TD_STACK_ENCODER)
+    for (size_t i = 0; i < side->count; i++) {
+        struct td_identity *id = &m->identity[which][i];
+        if (id->role == TD_ROLE_NORM_ATTN_POST && !norm_mlp[id->stack])
+            id->role = TD_ROLE_NORM_MLP;
+        if (id->stack == TD_STACK_ENCODER && !decoder)
+            id->stack = TD_STACK_MAIN;
+    }
+}
+
+/* All layers of the side are of one stack. */
+static bool has_one_stack(const struct td_matching *m, enum td_which which)
+{
+    const struct td_side *side = m->side[which];
+    const struct td_identity *first = NULL;
+    for (size_t i = 0; i < side->count; i++) {
+        const struct td_identity *id = &m->identity[which][i];
+        if (side->items[i].layer < 0)
+            continue;
+        if (first && first->stack != id->stack)
+            return false;
+        first = first ? first : id;
+    }
+    return first != NULL;
+}
+
+/* Two models of one stack each mean the same by it, whether their names say what it sees ("vit.encoder.") or
+ * not ("blocks."). */
+static void unite_stacks(struct td_matching *m)
+{
+    if (!has_one_stack(m, TD_SIDE_A) || !has_one_stack(m, TD_SIDE_B))
+        return;
+    for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++)
+        for (size_t i = 0; i < m->side[which]->count; i++)
             m->identity[which][i].stack = TD_STACK_MAIN;
 }
 
@@ -317,6 +352,7 @@ static tdbg_status prepare(struct td_matching *m, struct tdbg_error *error)
             return td_fail_nomem(error);
         identify(m, which);
     }
+    unite_stacks(m);
     /* Every pair takes one item at least that was in none before; a person may say what he likes. */
     size_t most = m->side[0]->count + m->side[1]->count + m->options->manual_count;
     m->pairs = td_arena_array(&m->scratch, most + 1, sizeof *m->pairs);

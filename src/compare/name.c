@@ -32,12 +32,22 @@ static bool is_key(const char *text)
     return text[strspn(text, "0123456789")] != '\0';
 }
 
+/* Words for the only tensor of a file whose writer insists on a key: they name nothing. */
+static bool is_filler(const char *key)
+{
+    static const char *const fillers[] = {"tensor", "data", "array", "arr_0"};
+    for (size_t i = 0; i < sizeof fillers / sizeof *fillers; i++)
+        if (strcasecmp(key, fillers[i]) == 0)
+            return true;
+    return false;
+}
+
 struct td_name td_name_split(const char *name)
 {
     const char *colon = strchr(name, ':');
     struct td_name out = {.file = name, .length = strlen(name)};
     if (colon && is_key(colon + 1)) {
-        out.key = colon + 1;
+        out.key = is_filler(colon + 1) ? NULL : colon + 1;
         out.length = (size_t)(colon - name);
     }
     for (size_t i = 0; i < out.length; i++)

@@ -10,7 +10,7 @@ struct td_name {
     size_t folder;    /* length of the folders, with the last '/' */
     size_t stem;      /* length of the file without a tensor file's extension */
     size_t length;    /* of the file */
-    const char *key;  /* NULL: the file's only tensor */
+    const char *key;  /* NULL: the file's only tensor, or one with a key that names nothing ("tensor") */
 };
 
 struct td_name td_name_split(const char *name);

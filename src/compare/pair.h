@@ -6,6 +6,9 @@
 
 enum td_origin { TD_ORIGIN_NONE, TD_BORN, TD_INHERITED };
 
+/* What the longer side of a pair has beyond the other; MISSING where the pair diverged for that alone. */
+enum td_cut { TD_CUT_NOTHING, TD_CUT_PADDING, TD_CUT_RANK, TD_CUT_MISSING };
+
 struct td_pair {
     const struct td_item *a, *b; /* one may be NULL */
     enum td_strategy strategy;
@@ -13,6 +16,8 @@ struct td_pair {
     const char *stage, *name;
     const struct td_layout *layout; /* NULL where nothing was lined up */
     bool repaired;                  /* lined up by a step that only what follows justifies */
+    int unlike_shards; /* of a side whose first shard alone was compared: those that are no copies of it */
+    enum td_cut cut;
     struct td_metrics metrics;
     struct td_ruling ruling;
     uint64_t beyond;

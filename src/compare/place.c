@@ -2,7 +2,9 @@
  *
  * {layer}_{stage} is tensor/stage.h's to read. Names of modules say which number is the layer by the word in
  * front of it: model.layers.3.self_attn.q_proj.weight, blk.3.attn_q.weight, transformer.h.3.ln_1,
- * layer3/attn.npy. Any other number (an expert, a member of a sequence) is part of the stage.
+ * layer3/attn.npy. Any other number (an expert, a member of a sequence) is part of the stage. Where a file
+ * names the layer, its key is the stage (layer3.npz:query), or a part of the stage that the file names too
+ * (blk.3.attn_q.safetensors:weight).
  */
 #include "compare/place.h"
 
@@ -60,12 +62,21 @@ static bool find_layer(const char *text, size_t length, struct td_place *out, co
     return false;
 }
 
+static bool names_part(const char *key)
+{
+    static const char *const parts[] = {"weight", "bias", "input", "output"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(key, parts[i]) == 0)
+            return true;
+    return false;
+}
+
 struct td_place td_place_find(const char *name)
 {
     struct td_stage dump = td_stage_parse(name);
     if (dump.layer >= 0)
-        return (struct td_place){dump.layer,         dump.place, true,
-                                 dump.folder_length, dump.stage, dump.stage_length};
+        return (struct td_place){dump.layer, dump.place,        true, dump.folder_length,
+                                 dump.stage, dump.stage_length, NULL};
     struct td_place out = {
         .layer = -1, .stage_rank = td_stage_places, .stage = name, .stage_length = strlen(name)};
     struct td_name parts = td_name_split(name);
@@ -73,6 +84,10 @@ struct td_place td_place_find(const char *name)
         find_layer(name, parts.stem, &out, name);
     } else if (!find_layer(parts.key, strlen(parts.key), &out, name) &&
                find_layer(name, parts.stem, &out, name)) {
+        if (out.stage_length > 0 && names_part(parts.key)) {
+            out.part = parts.key;
+            return out;
+        }
         out.stage = parts.key;
         out.stage_length = strlen(parts.key);
     }

@@ -12,6 +12,8 @@ struct td_place {
     size_t stack;      /* length of what stands before the layer: "model.layers." */
     const char *stage; /* with its length; the layer's own output when that is 0 */
     size_t stage_length;
+    const char
+        *part; /* "weight" where the stage is a file's name and the key says which part of it; or NULL */
 };
 
 struct td_place td_place_find(const char *name);

@@ -11,6 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Slabs of two heads that stay together fit where most pairs do: a fit as good as this leaves none behind. */
+static const double COMPLETE = 0.99;
+
 /* More slabs than that are no heads or experts but channels, whose order nobody changes. */
 enum { MOST_SLABS = 512 };
 
@@ -52,13 +55,14 @@ static tdbg_status find_order(const struct td_item *a, const struct td_item *b,
     return status;
 }
 
-/* The layout with slabs of `axis` in the order that fits, when one does. */
+/* The layout with slabs of `axis` in the order that fits best, and how well; 0 when that is where they are.
+ */
 static tdbg_status try_axis(struct td_layout *layout, const struct td_item *a, const struct td_item *b,
-                            int axis, bool *fits, struct td_arena *arena, struct tdbg_error *error)
+                            int axis, double *fit, struct td_arena *arena, struct tdbg_error *error)
 {
     int64_t size = layout->shape.size[axis], *order = NULL;
     bool moved = false;
-    *fits = false;
+    *fit = 0;
     if (size < 2 || size > MOST_SLABS || layout->b.count == TD_MAX_STEPS)
         return TDBG_OK;
     order = td_arena_array(arena, (size_t)size, sizeof *order);
@@ -70,7 +74,7 @@ static tdbg_status try_axis(struct td_layout *layout, const struct td_item *a, c
     layout->b.step[layout->b.count++] =
         (struct td_step){.kind = TD_STEP_REORDER, .axis = axis, .to = size, .order = order};
     layout->by_value = true;
-    *fits = td_layout_fit(a, b, layout) > TD_CONVINCING;
+    *fit = td_layout_fit(a, b, layout);
     return TDBG_OK;
 }
 
@@ -95,20 +99,21 @@ tdbg_status td_reorder_find(const struct td_layout **out, const struct td_item *
                             const struct td_layout *layout, const struct td_head_sizes *heads,
                             struct td_arena *arena, struct tdbg_error *error)
 {
-    struct td_layout *found = td_arena_alloc(arena, sizeof *found);
-    bool fits = false;
-    if (!found)
+    struct td_layout *best = td_arena_alloc(arena, sizeof *best);
+    double best_fit = TD_CONVINCING;
+    if (!best)
         return td_fail_nomem(error);
-    for (int axis = 0; axis < layout->shape.ndim && !fits; axis++)
-        for (int h = 0; h < heads->count && !fits; h++) {
-            *found = *layout;
-            if (split_heads(found, axis, heads->size[h]))
-                TD_TRY(try_axis(found, a, b, axis, &fits, arena, error));
+    for (int h = 0; h <= heads->count; h++) /* last, the axes as they are */
+        for (int axis = 0; axis < layout->shape.ndim && best_fit < COMPLETE; axis++) {
+            struct td_layout tried = *layout;
+            double fit = 0;
+            if (h == heads->count || split_heads(&tried, axis, heads->size[h]))
+                TD_TRY(try_axis(&tried, a, b, axis, &fit, arena, error));
+            if (!(fit > best_fit))
+                continue;
+            best_fit = fit;
+            *best = tried;
         }
-    for (int axis = 0; axis < layout->shape.ndim && !fits; axis++) {
-        *found = *layout;
-        TD_TRY(try_axis(found, a, b, axis, &fits, arena, error));
-    }
-    *out = fits ? found : NULL;
+    *out = best_fit > TD_CONVINCING ? best : NULL;
     return TDBG_OK;
 }

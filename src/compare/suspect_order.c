@@ -31,8 +31,7 @@ static double rest_of_map(const struct td_evidence *e, const struct td_slabs *s,
     return rest;
 }
 
-/* --- matching slabs --------------------------------------------------------------------------------------
- */
+/* --- matching slabs ------------------------------------------------------------------------------------- */
 
 /* Every slab is held against every other. */
 enum { MAX_SLABS = 2048 };
@@ -102,7 +101,7 @@ static bool is_ordered(const struct td_evidence *e, int axis)
 static bool whole_heads(const struct td_evidence *e, const int64_t *map, int64_t n)
 {
     int64_t shift = constant_shift(map, n);
-    for (int h = 0; h < e->c->heads->count; h++)
+    for (int h = 0; h < e->c->heads->count && !e->c->heads->guessed; h++)
         if (n > e->c->heads->size[h] && shift % e->c->heads->size[h] == 0)
             return true;
     return false;
@@ -119,28 +118,49 @@ static void suspect_permuted(struct td_evidence *e, struct td_diagnosis *d, int 
         print_map(map, s.size, text, sizeof text);
         double rest = rest_of_map(e, &s, map, INFINITY);
         td_enter(e, d, roll ? TD_IS_SHIFT : TD_IS_PERMUTATION, rest, 1,
-                 "%.1f %% explained by axis %d (%ss) %s", 100 * td_explained(e, rest), axis,
-                 td_axis_word(e, axis), text);
+                 "%.1f %% explained by axis %d (%s) %s", 100 * td_explained(e, rest), axis,
+                 td_axis_plural(e, axis), text);
     }
     free(map);
 }
 
-/* A shift that does not wrap around: what falls out at one end is lost, the other end is new. */
+/* error[k]: |b[k] - a[k]|^2 of slab k. */
+static void slab_errors(const struct td_evidence *e, const struct td_slabs *s, double *error)
+{
+    for (int64_t o = 0; o < s->outer; o++)
+        for (int64_t k = 0; k < s->size; k++) {
+            int64_t at = (o * s->size + k) * s->inner;
+            for (int64_t i = at; i < at + s->inner; i++)
+                error[k] += (e->b[i] - e->a[i]) * (e->b[i] - e->a[i]);
+        }
+}
+
+/* A shift that does not wrap around: what falls out at one end is lost, the other end is new. The new end
+ * proves nothing, so the shift is judged by the share of the error it explains in the rest: an error that
+ * sits in the new end alone is explained by no shift. */
 static void suspect_shift(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
     struct td_slabs s = td_slabs_of(&e->shape, axis);
     int64_t reach = s.size / 2 < 8 ? s.size / 2 : 8, *map = calloc((size_t)s.size + 1, sizeof *map);
-    for (int64_t shift = -reach; map && shift <= reach && s.size >= 4; shift++) {
+    double *error = calloc((size_t)s.size + 1, sizeof *error);
+    if (map && error)
+        slab_errors(e, &s, error);
+    for (int64_t shift = -reach; map && error && shift <= reach && s.size >= 4; shift++) {
         if (shift == 0)
             continue;
-        double kept = (double)(s.size - llabs(shift)) / (double)s.size;
-        for (int64_t k = 0; k < s.size; k++)
+        double kept = 0;
+        for (int64_t k = 0; k < s.size; k++) {
             map[k] = k - shift >= 0 && k - shift < s.size ? k - shift : -1;
-        double rest = rest_of_map(e, &s, map, 0.25 * e->power_d * kept) / kept;
-        if (rest < 0.25 * e->power_d)
-            td_enter(e, d, TD_IS_SHIFT, rest, 1, "%.1f %% explained by axis %d (%ss) shifted by %lld",
-                     100 * td_explained(e, rest), axis, td_axis_word(e, axis), (long long)shift);
+            kept += map[k] >= 0 ? error[k] : 0;
+        }
+        double rest = rest_of_map(e, &s, map, 0.25 * kept);
+        if (!(rest < 0.25 * kept))
+            continue;
+        rest *= e->power_d / kept;
+        td_enter(e, d, TD_IS_SHIFT, rest, 1, "%.1f %% explained by axis %d (%s) shifted by %lld",
+                 100 * td_explained(e, rest), axis, td_axis_plural(e, axis), (long long)shift);
     }
+    free(error);
     free(map);
 }
 
@@ -161,8 +181,38 @@ static void suspect_merged_heads(struct td_evidence *e, struct td_diagnosis *d)
     }
 }
 
-/* --- other orders of the axes -----------------------------------------------------------------------------
- */
+/* Whether one side has axes `axis` and `axis` + 1 as one, which the layout has split. */
+static bool is_split(const struct td_evidence *e, int axis)
+{
+    const struct td_item *items[] = {e->c->item_a, e->c->item_b};
+    const struct td_steps *steps[] = {&e->c->layout->a, &e->c->layout->b};
+    for (int side = 0; side < 2; side++) {
+        const struct td_shape *own = &items[side]->parts[0]->shape;
+        int last = steps[side]->count - 1;
+        for (int i = 0; i < own->ndim && last >= 0 && steps[side]->step[last].kind == TD_STEP_RESHAPE; i++)
+            if (own->size[i] == e->shape.size[axis] * e->shape.size[axis + 1])
+                return true;
+    }
+    return false;
+}
+
+/* Heads that the other side has shared out over ranks: [.., ranks, heads / ranks, ..]. */
+static void suspect_shared_heads(struct td_evidence *e, struct td_diagnosis *d)
+{
+    const struct td_shape whole = e->shape;
+    for (int axis = 0; axis + 1 < whole.ndim; axis++) {
+        if (!is_split(e, axis))
+            continue;
+        e->shape.size[axis] *= whole.size[axis + 1];
+        for (int i = axis + 1; i + 1 < whole.ndim; i++)
+            e->shape.size[i] = whole.size[i + 1];
+        e->shape.ndim--;
+        suspect_permuted(e, d, axis);
+        e->shape = whole;
+    }
+}
+
+/* --- other orders of the axes --------------------------------------------------------------------------- */
 
 /* work = A with its axes in another order, read in row-major order under the old shape. */
 static void reorder(const struct td_evidence *e, const int *order)
@@ -296,6 +346,7 @@ void td_suspect_order(struct td_evidence *e, struct td_diagnosis *d)
     if (n == 0)
         return;
     suspect_merged_heads(e, d);
+    suspect_shared_heads(e, d);
     suspect_scrambled_heads(e, d);
     suspect_rotary_order(e, d, e->shape.size[n - 1]);
     for (int h = 0; h < e->c->heads->count; h++)

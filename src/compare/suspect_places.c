@@ -67,38 +67,64 @@ static bool is_inf(double x)
     return isinf(x);
 }
 
+/* The values of one side into e->work, without what the other has at the same place too. */
+static bool load_alone(const struct td_evidence *e, bool in_b)
+{
+    enum { PIECE = 1024 };
+    double piece[PIECE];
+    struct td_arena arena;
+    struct td_operand a, b;
+    td_arena_init(&arena, TD_MAX_METADATA);
+    bool fine = td_operand_make(&a, e->c->item_a, &e->c->layout->a, &arena, NULL) == TDBG_OK &&
+                td_operand_make(&b, e->c->item_b, &e->c->layout->b, &arena, NULL) == TDBG_OK &&
+                td_operand_load(in_b ? &b : &a, 0, e->count, e->work, NULL) == TDBG_OK;
+    for (int64_t at = 0; fine && at < e->count; at += PIECE) {
+        int64_t count = e->count - at < PIECE ? e->count - at : PIECE;
+        fine = td_operand_load(in_b ? &a : &b, at, count, piece, NULL) == TDBG_OK;
+        for (int64_t i = 0; fine && i < count; i++)
+            if (piece[i] == e->work[at + i] || (isnan(piece[i]) && isnan(e->work[at + i])))
+                e->work[at + i] = 0;
+    }
+    td_arena_release(&arena);
+    return fine;
+}
+
 /* Which indices of each axis hold the symptom; the axis on which they are fewest says most. */
 static void locate_symptom(const struct td_evidence *e, const struct symptom *s, char *out, size_t size)
 {
-    struct td_arena arena;
-    struct td_operand o;
-    int64_t fewest = INT64_MAX;
+    int64_t fewest = INT64_MAX, stride = e->count;
     out[0] = 0;
-    td_arena_init(&arena, TD_MAX_METADATA);
-    bool in_b = s->here > 0;
-    if (td_operand_make(&o, in_b ? e->c->item_b : e->c->item_a, in_b ? &e->c->layout->b : &e->c->layout->a,
-                        &arena, NULL) == TDBG_OK &&
-        td_operand_load(&o, 0, e->count, e->work, NULL) == TDBG_OK) {
-        int64_t stride = e->count;
-        for (int axis = 0; axis < e->shape.ndim; axis++) {
-            int64_t n = e->shape.size[axis], hit = 0;
-            bool *flags = calloc((size_t)n + 1, sizeof *flags);
-            stride /= n ? n : 1;
-            for (int64_t i = 0; flags && i < e->count; i++)
-                if (s->is(e->work[i]) && !flags[i / stride % n]) {
-                    flags[i / stride % n] = true;
-                    hit++;
-                }
-            if (flags && hit > 0 && hit < n && (double)hit / (double)n < (double)fewest / 1e6) {
-                char list[96];
-                td_print_indices(list, sizeof list, flags, n);
-                snprintf(out, size, ", at %s %s of axis %d", td_axis_word(e, axis), list, axis);
-                fewest = (int64_t)(1e6 * (double)hit / (double)n);
+    if (!load_alone(e, s->here > 0))
+        return;
+    for (int axis = 0; axis < e->shape.ndim; axis++) {
+        int64_t n = e->shape.size[axis], hit = 0;
+        bool *flags = calloc((size_t)n + 1, sizeof *flags);
+        stride /= n ? n : 1;
+        for (int64_t i = 0; flags && i < e->count; i++)
+            if (s->is(e->work[i]) && !flags[i / stride % n]) {
+                flags[i / stride % n] = true;
+                hit++;
             }
-            free(flags);
+        if (flags && hit > 0 && hit < n && (double)hit / (double)n < (double)fewest / 1e6) {
+            char list[96];
+            td_print_indices(list, sizeof list, flags, n);
+            snprintf(out, size, ", at %s %s of axis %d", td_axis_word(e, axis), list, axis);
+            fewest = (int64_t)(1e6 * (double)hit / (double)n);
         }
+        free(flags);
     }
-    td_arena_release(&arena);
+}
+
+/* What the other side has there. */
+static const char *counterpart(const struct td_metrics *m, enum td_kind_of_mistake kind, uint64_t count)
+{
+    uint64_t mixed = td_metrics_mixed(m);
+    bool nan_on_one_side = m->nan_a + m->nan_b > 2 * m->nan_both;
+    if (mixed == 0)
+        return "finite";
+    if (mixed < count)
+        return "not";
+    return kind == TD_IS_NAN ? "infinite" : nan_on_one_side ? "not" : "infinite with the other sign";
 }
 
 static void suspect_nonfinite(struct td_evidence *e, struct td_diagnosis *d)
@@ -116,15 +142,14 @@ static void suspect_nonfinite(struct td_evidence *e, struct td_diagnosis *d)
         locate_symptom(e, s, where, sizeof where);
         struct td_finding f = {.kind = s->kind, .explained = 1, .complete = true, .confidence = 0.99};
         unsigned long long count = s->here ? s->here : s->there;
-        snprintf(f.detail, sizeof f.detail, "%llu %s %s in %s and finite in %s%s", count,
-                 count == 1 ? "value is" : "values are", s->word, s->here ? "B" : "A", s->here ? "A" : "B",
-                 where);
+        snprintf(f.detail, sizeof f.detail, "%llu %s %s in %s and %s in %s%s", count,
+                 count == 1 ? "value is" : "values are", s->word, s->here ? "B" : "A",
+                 counterpart(m, s->kind, count), s->here ? "A" : "B", where);
         d->list[d->count++] = f;
     }
 }
 
-/* --- zeros, some indices only, masks ---------------------------------------------------------------------
- */
+/* --- zeros, some indices only, masks -------------------------------------------------------------------- */
 
 static void suspect_zeroed(struct td_evidence *e, struct td_diagnosis *d)
 {
@@ -164,7 +189,7 @@ static bool looks_like_mask(const struct td_evidence *e, int axis, const bool *f
                             size_t room)
 {
     const struct td_item *item = e->c->item_a;
-    if (axis != e->token_axis || size < 4 || !strstr(item->stage, "attn"))
+    if (axis != e->token_axis || size < 4 || item->parameter || !strstr(item->stage, "attn"))
         return false;
     int64_t first = 0, last = size - 1;
     while (first < size && !flags[first])
@@ -218,9 +243,18 @@ static void suspect_part(struct td_evidence *e, struct td_diagnosis *d, int axis
     free(flags);
 }
 
+static void suspect_missing(struct td_evidence *e, struct td_diagnosis *d)
+{
+    struct td_finding f = {.kind = TD_IS_PARTIAL, .explained = 1, .complete = true, .confidence = 0.99};
+    snprintf(f.detail, sizeof f.detail, "%s", e->c->missing);
+    d->list[d->count++] = f;
+}
+
 void td_suspect_places(struct td_evidence *e, struct td_diagnosis *d)
 {
     suspect_nonfinite(e, d);
+    if (e->c->missing)
+        suspect_missing(e, d);
     if (e->power_d == 0)
         return;
     suspect_zeroed(e, d);

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- another tensor in its place --------------------------------------------------------------------------
- */
+/* --- another tensor in its place ------------------------------------------------------------------------ */
 
 static bool same_shape(const struct td_item *x, const struct td_item *y)
 {
@@ -73,8 +72,7 @@ static void suspect_exchanged(struct td_evidence *e, struct td_diagnosis *d)
     }
 }
 
-/* --- rotary embedding -------------------------------------------------------------------------------------
- */
+/* --- rotary embedding ----------------------------------------------------------------------------------- */
 
 /* One angle for every token and pair of channels, shared by the heads. */
 struct rotation {
@@ -206,10 +204,11 @@ void td_suspect_run(struct td_evidence *e, struct td_diagnosis *d)
     if (e->shape.ndim < 2)
         return;
     int64_t last = e->shape.size[e->shape.ndim - 1];
-    if (e->shape.ndim >= 3)
+    bool has_head_axis = e->shape.ndim >= 3;
+    if (has_head_axis)
         suspect_rotary(e, d, last);
     for (int h = 0; h < e->c->heads->count; h++)
-        if (last % e->c->heads->size[h] == 0 && last > e->c->heads->size[h])
+        if (last % e->c->heads->size[h] == 0 && !(has_head_axis && last == e->c->heads->size[h]))
             suspect_rotary(e, d, e->c->heads->size[h]);
     td_suspect_attention(e, d);
 }

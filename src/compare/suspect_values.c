@@ -18,7 +18,8 @@ static void name_factor(const struct td_evidence *e, double s, char *out, size_t
 {
     double x = fabs(s);
     out[0] = 0;
-    for (int i = 0; i < e->shape.ndim + e->c->heads->count; i++) {
+    int heads = e->c->heads->guessed ? 0 : e->c->heads->count;
+    for (int i = 0; i < e->shape.ndim + heads; i++) {
         double n =
             i < e->shape.ndim ? (double)e->shape.size[i] : (double)e->c->heads->size[i - e->shape.ndim];
         const struct {
@@ -169,6 +170,7 @@ static void suspect_rounded(struct td_evidence *e, struct td_diagnosis *d, int b
         return;
     const uint64_t finer = (UINT64_C(1) << (DBL_MANT_DIG - 1 - bits)) - 1;
     int64_t coarse = 0, near = 0, nonzero = 0;
+    double rest = 0; /* of those that are not near */
     for (int64_t i = 0; i < e->count && (double)(nonzero - coarse) <= 0.01 * (double)e->count; i++) {
         if (e->b[i] == 0)
             continue;
@@ -176,13 +178,17 @@ static void suspect_rounded(struct td_evidence *e, struct td_diagnosis *d, int b
         memcpy(&digits, &e->b[i], sizeof digits);
         nonzero++;
         coarse += (digits & finer) == 0;
-        near += fabs(e->a[i] - e->b[i]) <= 1.01 * unit * fabs(e->b[i]) * 2;
+        double off = e->a[i] - e->b[i];
+        bool is_near = fabs(off) <= 1.01 * unit * fabs(e->b[i]) * 2;
+        near += is_near;
+        rest += is_near ? 0 : off * off;
     }
     /* A handful of finer values may come from elsewhere (a residual added later); most must be on the grid.
      */
     if (nonzero == 0 || (double)coarse < 0.99 * (double)nonzero)
         return;
-    double rest = (double)near >= 0.99 * (double)nonzero ? 0 : 0.24 * e->to_explain;
+    if ((double)near < 0.99 * (double)nonzero)
+        rest = 0.24 * e->to_explain;
     td_enter(e, d, TD_IS_PRECISION, rest, 1, "%.1f %% of B's values are %s numbers stored as %s",
              100.0 * (double)coarse / (double)nonzero, name, td_dtype_name(e->c->item_b->parts[0]->dtype));
 }

@@ -102,9 +102,20 @@ int td_roundings(const struct td_item *item, int64_t layers)
            (within < ROUNDINGS_WITHIN ? within : ROUNDINGS_WITHIN);
 }
 
+/* Of the type as stored, or as the values tell. */
+static double unit_of(const struct td_circumstances *c, int side)
+{
+    return fmax(td_unit_roundoff(side ? c->b : c->a), c->grid[side]);
+}
+
+static double coarser_unit(const struct td_circumstances *c)
+{
+    return fmax(unit_of(c, 0), unit_of(c, 1));
+}
+
 static double noise_floor(const struct td_circumstances *c)
 {
-    double ua = td_unit_roundoff(c->a), ub = td_unit_roundoff(c->b), u = fmax(ua, ub);
+    double u = coarser_unit(c);
     double accumulation = (u <= 0x1p-53 ? 0x1p-53 : 0x1p-24) * sqrt((double)c->longest_axis);
     double scatter = 1 + SMALL_TENSOR / sqrt((double)(c->count > 0 ? c->count : 1));
     return FLOOR_SIGMAS * ROUNDING_RMS * sqrt(c->roundings) * hypot(u, accumulation) * scatter;
@@ -136,15 +147,16 @@ static bool one_sided_nonfinite(const struct td_metrics *m, struct td_ruling *ou
     const char *what = nan_a + nan_b ? "NaN" : "infinity";
     uint64_t a = nan_a + nan_b ? nan_a : inf_a, b = nan_a + nan_b ? nan_b : inf_b;
     out->verdict = TD_DIVERGED;
-    snprintf(out->reason, sizeof out->reason,
-             "%s where the other side has none: %" PRIu64 " in A, %" PRIu64 " in B", what, a, b);
+    snprintf(out->reason, sizeof out->reason, "%s %s: %" PRIu64 " in A, %" PRIu64 " in B", what,
+             td_metrics_mixed(m) ? "that the other side does not share" : "where the other side has none", a,
+             b);
     return true;
 }
 
 static void rule_exact(const struct td_circumstances *c, const struct td_metrics *m, struct td_ruling *out,
                        bool *needs_count)
 {
-    double u = fmax(td_unit_roundoff(c->a), td_unit_roundoff(c->b));
+    double u = coarser_unit(c);
     bool same = c->scalar && u > 0 && m->max_abs <= 2 * u * fabs(m->argmax_a);
     out->verdict = same ? TD_WITHIN : TD_DIVERGED;
     *needs_count = !same; /* the tolerance is zero: every element that differs */
@@ -159,25 +171,37 @@ static void rule_exact(const struct td_circumstances *c, const struct td_metrics
                  m->differing, m->count);
 }
 
-static struct td_tolerance outlier_tolerance(const struct td_metrics *m, double floor)
+static struct td_tolerance outlier_tolerance(const struct td_circumstances *c, const struct td_metrics *m,
+                                             double floor)
 {
     double rms = m->paired ? m->a.norm / sqrt((double)m->paired) : 0;
+    if (c->fill.value != 0)
+        rms = c->fill.rms;
     return (struct td_tolerance){OUTLIER * floor, OUTLIER * floor * rms};
 }
 
-static void rule_noise(const struct td_metrics *m, struct td_ruling *out, bool *needs_count)
+static void rule_noise(const struct td_circumstances *c, const struct td_metrics *m, struct td_ruling *out,
+                       bool *needs_count)
 {
+    bool narrow = coarser_unit(c) > fmax(td_unit_roundoff(c->a), td_unit_roundoff(c->b));
+    const char *whose = narrow ? " of the type that the values were rounded to" : "";
+    bool beside = c->fill.value != 0 && c->fill.rel_l2 > m->rel_l2;
+    double error = beside ? c->fill.rel_l2 : m->rel_l2;
+    char where[48] = "";
+    if (beside)
+        snprintf(where, sizeof where, " beside the value %.3g", c->fill.value);
     out->floor = out->noise;
-    out->tolerance = outlier_tolerance(m, out->floor);
-    if (!(m->rel_l2 <= out->floor)) { /* NaN where sums of squares overflow: no proof of agreement */
+    out->tolerance = outlier_tolerance(c, m, out->floor);
+    if (!(error <= out->floor)) { /* NaN where sums of squares overflow: no proof of agreement */
         out->verdict = TD_DIVERGED;
-        snprintf(out->reason, sizeof out->reason, "relative error %.3g is %.3g x the noise floor %.3g",
-                 m->rel_l2, m->rel_l2 / out->floor, out->floor);
+        snprintf(out->reason, sizeof out->reason, "relative error %.3g%s is %.3g x the noise floor %.3g%s",
+                 error, where, error / out->floor, out->floor, whose);
         *needs_count = true;
         return;
     }
     out->verdict = TD_WITHIN;
-    snprintf(out->reason, sizeof out->reason, "relative error %.3g, noise floor %.3g", m->rel_l2, out->floor);
+    snprintf(out->reason, sizeof out->reason, "relative error %.3g%s, noise floor %.3g%s", error, where,
+             out->floor, whose);
     *needs_count = m->max_abs > out->tolerance.atol;
 }
 
@@ -193,11 +217,13 @@ static void rule_tolerance(struct td_tolerance tolerance, const struct td_metric
 static void rule_reference(const struct td_circumstances *c, const struct td_metrics *m,
                            struct td_ruling *out, bool *needs_count)
 {
-    double least = 2 * fmax(td_unit_roundoff(c->a), td_unit_roundoff(c->b));
+    /* The error of A is no measure for a B of a coarser type: that one may be off by its own noise. */
+    bool coarser = unit_of(c, 1) > unit_of(c, 0);
+    double least = coarser ? fmax(out->noise, 2 * unit_of(c, 1)) : 2 * coarser_unit(c);
     double allowed = fmax(REFERENCE_RATIO * c->error_a, least);
     out->verdict = c->error_b > allowed ? TD_DIVERGED : TD_WITHIN;
     out->floor = allowed;
-    out->tolerance = outlier_tolerance(m, allowed);
+    out->tolerance = outlier_tolerance(c, m, allowed);
     *needs_count = out->verdict == TD_DIVERGED; /* to show the worst; the count decides nothing here */
     snprintf(out->reason, sizeof out->reason,
              "error against the reference: A %.3g, B %.3g (ratio %.3g, allowed %g)", c->error_a, c->error_b,
@@ -223,7 +249,7 @@ void td_rule(const struct td_policy *policy, const struct td_circumstances *c, c
     else if (policy->kind == TD_POLICY_REFERENCE && c->has_reference)
         rule_reference(c, m, out, needs_count);
     else
-        rule_noise(m, out, needs_count);
+        rule_noise(c, m, out, needs_count);
     if (one_sided_nonfinite(m, out)) /* whatever the rule says of the others */
         *needs_count = true;
 }

@@ -13,6 +13,7 @@
 #define TD_COMPARE_VERDICT_H
 
 #include "compare/match.h"
+#include "compare/fill.h"
 #include "kernel/compare.h"
 
 enum td_verdict { TD_IDENTICAL, TD_WITHIN, TD_DIVERGED, TD_ERROR, TD_ONLY_A, TD_ONLY_B };
@@ -36,9 +37,11 @@ struct td_policy {
 /* What a verdict is based on besides the metrics. */
 struct td_circumstances {
     enum td_dtype a, b; /* as stored */
-    bool scalar;        /* one element: exact but for the coarser type's rounding */
+    double grid[2];     /* unit roundoff of the narrower type a side was computed in (grid.h); 0: none */
+    bool scalar;        /* a constant: exact but for the coarser type's rounding */
     int roundings;      /* k above */
     int64_t longest_axis, count;
+    struct td_fill fill;
     bool has_reference; /* TD_POLICY_REFERENCE: relative L2 errors against it */
     double error_a, error_b;
 };

@@ -74,6 +74,8 @@ static tdbg_status compare(tdbg_diff *handle, const char *a, const char *b,
 tdbg_status tdbg_diff_open(tdbg_diff **out, const char *a, const char *b,
                            const struct tdbg_diff_options *options, struct tdbg_error *error)
 {
+    if (!a || !b)
+        return td_fail(error, TDBG_MISUSE, "no path of %s", a ? "B" : "A");
     tdbg_diff *handle = calloc(1, sizeof *handle);
     if (!handle)
         return td_fail_nomem(error);

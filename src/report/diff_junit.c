@@ -1,5 +1,5 @@
 /* diff_junit.c: see diff_junit.h. Diverged pairs are failures, pairs that could not be compared are errors,
- * tensors without a partner are skipped. */
+ * tensors without a partner and what could not be read are skipped. */
 #include "report/diff_junit.h"
 
 #include "report/diff_words.h"
@@ -33,17 +33,31 @@ static void put_case(FILE *out, const struct td_pair *p)
     fputs("</testcase>\n", out);
 }
 
+static void put_unread(FILE *out, const struct td_input *input)
+{
+    for (size_t i = 0; i < td_input_skips(input); i++) {
+        fputs("  <testcase classname=\"unreadable\" name=\"", out);
+        td_markup_text(out, td_input_skip(input, i)->name);
+        fputs("\"><skipped message=\"", out);
+        td_markup_text(out, td_input_skip(input, i)->reason);
+        fputs("\"></skipped></testcase>\n", out);
+    }
+}
+
 void td_diff_junit(FILE *out, const struct td_diff *diff)
 {
     const struct td_summary *s = &diff->summary;
+    size_t unread = td_input_skips(diff->a) + td_input_skips(diff->b);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"tdbg diff ", out);
     td_markup_text(out, td_input_path(diff->a));
     putc(' ', out);
     td_markup_text(out, td_input_path(diff->b));
-    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", diff->count,
-            s->diverged, s->errors, s->only_a + s->only_b);
+    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", diff->count + unread,
+            s->diverged, s->errors, s->only_a + s->only_b + unread);
     for (size_t i = 0; i < diff->count; i++)
         put_case(out, &diff->pairs[i]);
+    put_unread(out, diff->a);
+    put_unread(out, diff->b);
     struct td_buffer text;
     td_buffer_init(&text, 1 << 16);
     td_diff_conclude(&text, diff);

@@ -71,6 +71,11 @@ static void say_index(struct td_buffer *out, const struct td_shape *shape, int64
     td_buffer_puts(out, "]");
 }
 
+static bool is_complex(const struct td_item *item)
+{
+    return td_dtype_facts(item->parts[0]->dtype)->kind == TD_COMPLEX;
+}
+
 static void say_size(struct td_buffer *out, const struct td_pair *p)
 {
     const struct td_metrics *m = &p->metrics;
@@ -99,7 +104,11 @@ static void say_size(struct td_buffer *out, const struct td_pair *p)
         td_buffer_printf(out, ", %.3g times what rounding explains there", relative / floor);
     td_buffer_puts(out, "; the worst element, ");
     say_index(out, &p->layout->shape, m->argmax);
-    td_buffer_printf(out, ", is %.6g against %.6g. ", m->argmax_a, m->argmax_b);
+    if (is_complex(p->a) || is_complex(p->b)) /* the values are told by their moduli, which may be the same */
+        td_buffer_printf(out, ", is off by %.6g (moduli %.6g and %.6g). ", m->max_abs, m->argmax_a,
+                         m->argmax_b);
+    else
+        td_buffer_printf(out, ", is %.6g against %.6g. ", m->argmax_a, m->argmax_b);
 }
 
 static void say_diagnosis(struct td_buffer *out, const struct td_diagnosis *d)
@@ -133,6 +142,32 @@ static void say_what_follows(struct td_buffer *out, const struct td_diff *diff)
         td_buffer_printf(out, "The %zu %s after it agree again. ", agree, agree == 1 ? "tensor" : "tensors");
 }
 
+/* What no pair speaks for. */
+static void say_what_is_missing(struct td_buffer *out, const struct td_diff *diff)
+{
+    size_t alone = diff->summary.only_a + diff->summary.only_b;
+    size_t unread = td_input_skips(diff->a) + td_input_skips(diff->b);
+    if (alone && diff->summary.pairs)
+        td_buffer_printf(out, " %zu %s no partner.", alone, alone == 1 ? "tensor has" : "tensors have");
+    if (unread)
+        td_buffer_printf(out, " %zu could not be read and %s not compared.", unread,
+                         unread == 1 ? "was" : "were");
+}
+
+static void say_agreement(struct td_buffer *out, const struct td_diff *diff)
+{
+    const struct td_summary *s = &diff->summary;
+    bool all = s->only_a + s->only_b + td_input_skips(diff->a) + td_input_skips(diff->b) == 0;
+    if (all)
+        td_buffer_puts(out, "The two");
+    else if (s->pairs == 1)
+        td_buffer_puts(out, "The only pair");
+    else
+        td_buffer_printf(out, "The %zu pairs", s->pairs);
+    const char *verb = !all && s->pairs == 1 ? s->within ? "agrees" : "is" : s->within ? "agree" : "are";
+    td_buffer_printf(out, s->within ? " %s: what differs is within the tolerance." : " %s identical.", verb);
+}
+
 void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
 {
     const struct td_summary *s = &diff->summary;
@@ -142,10 +177,9 @@ void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
         else if (s->errors)
             td_buffer_printf(out, "No divergence among the pairs that could be compared; %zu could not.",
                              s->errors);
-        else if (s->within == 0)
-            td_buffer_puts(out, "The two are identical.");
         else
-            td_buffer_puts(out, "The two agree: what differs is within the tolerance.");
+            say_agreement(out, diff);
+        say_what_is_missing(out, diff);
         return;
     }
     char place[256];

@@ -25,8 +25,7 @@ enum { WIDTH = 1200, MARGIN = 10, ROW = 20, TOP = 46, FOOT = 30, LEVELS = 200 };
 
 static const double least = 1.0 / 3; /* pixels */
 
-/* --- Colours ---------------------------------------------------------------------------------------------
- */
+/* --- Colours -------------------------------------------------------------------------------------------- */
 
 /* Hues apart enough to tell, light enough for dark text. */
 static void put_colour(FILE *out, const char *name, bool device)
@@ -40,8 +39,7 @@ static void put_colour(FILE *out, const char *name, bool device)
     fprintf(out, "hsl(%u,%u%%,%u%%)", hue, 62 + h / 97 % 20, 66 + h / 1031 % 12);
 }
 
-/* --- Frames ----------------------------------------------------------------------------------------------
- */
+/* --- Frames --------------------------------------------------------------------------------------------- */
 
 struct flame {
     FILE *out;
@@ -172,8 +170,7 @@ void td_flame_svg(FILE *out, const struct td_profile *p, const char *title)
             MARGIN, height - 10, td_flame_script);
 }
 
-/* --- Collapsed stacks ------------------------------------------------------------------------------------
- */
+/* --- Collapsed stacks ----------------------------------------------------------------------------------- */
 
 /* ';' and line ends are the format's own. */
 static void put_plain(FILE *out, const char *name)

@@ -3,6 +3,7 @@
 #include "report/follow_json.h"
 
 #include "report/check_json.h"
+#include "store/run_state.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Lists -----------------------------------------------------------------------------------------------
- */
+/* --- Lists ---------------------------------------------------------------------------------------------- */
 
 uint64_t td_memory_by_peak(const struct td_memory_group *g)
 {
@@ -24,24 +23,23 @@ uint64_t td_memory_by_change(const struct td_memory_group *g)
     return g->to.bytes > g->from.bytes ? g->to.bytes - g->from.bytes : g->from.bytes - g->to.bytes;
 }
 
-uint64_t td_memory_by_pins_peak(const struct td_memory_group *g)
+static uint64_t by_pins_peak(const struct td_memory_group *g)
 {
     return g->pins[TD_MOMENT_PEAK];
 }
 
-uint64_t td_memory_by_pins_worst(const struct td_memory_group *g)
+static uint64_t by_pins_worst(const struct td_memory_group *g)
 {
     return g->pins[TD_MOMENT_WORST];
 }
 
-uint64_t td_memory_by_pins_end(const struct td_memory_group *g)
+static uint64_t by_pins_end(const struct td_memory_group *g)
 {
     return g->pins[TD_MOMENT_END];
 }
 
 const char *const td_memory_moment_names[TD_MOMENTS] = {"peak", "worst", "end"};
-td_memory_key *const td_memory_pins[TD_MOMENTS] = {td_memory_by_pins_peak, td_memory_by_pins_worst,
-                                                   td_memory_by_pins_end};
+td_memory_key *const td_memory_pins[TD_MOMENTS] = {by_pins_peak, by_pins_worst, by_pins_end};
 
 struct ranked {
     uint64_t key;
@@ -76,8 +74,7 @@ uint32_t *td_memory_largest(const struct td_memory_report *r, td_memory_key *key
     return list;
 }
 
-/* --- JSON ------------------------------------------------------------------------------------------------
- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static double seconds(const struct td_memory_report *r, int64_t time_ns)
 {

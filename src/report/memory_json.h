@@ -15,10 +15,9 @@ typedef uint64_t td_memory_key(const struct td_memory_group *group);
 uint32_t *td_memory_largest(const struct td_memory_report *r, td_memory_key *key, size_t top, size_t *count);
 
 /* What the lists of a report are ordered by. */
-td_memory_key td_memory_by_peak, td_memory_by_end, td_memory_by_change, td_memory_by_pins_peak,
-    td_memory_by_pins_worst, td_memory_by_pins_end;
+td_memory_key td_memory_by_peak, td_memory_by_end, td_memory_by_change;
+extern td_memory_key *const td_memory_pins[TD_MOMENTS];
 
 extern const char *const td_memory_moment_names[TD_MOMENTS]; /* "peak", "worst", "end" */
-extern td_memory_key *const td_memory_pins[TD_MOMENTS];
 
 #endif

@@ -45,8 +45,7 @@ static void write_time(struct writer *w, const char *key, int64_t ns)
     td_json_field_number(&w->json, key, (double)ns / 1000);
 }
 
-/* --- Spans -----------------------------------------------------------------------------------------------
- */
+/* --- Spans ---------------------------------------------------------------------------------------------- */
 
 static bool take_scope(void *context, const struct td_run_scope *row)
 {
@@ -103,8 +102,7 @@ static bool take_spans(void *context, int64_t id, int64_t step, const struct td_
     return !w->json.failed && !td_job_cancelled(w->job);
 }
 
-/* --- Steps and counters ----------------------------------------------------------------------------------
- */
+/* --- Steps and counters --------------------------------------------------------------------------------- */
 
 static void write_counter(struct writer *w, const char *name, int64_t time_ns, double value)
 {
@@ -154,8 +152,7 @@ static bool take_blocks(void *context, int64_t id, int64_t step, const struct td
     return w->status == TDBG_OK && !w->json.failed && !td_job_cancelled(w->job);
 }
 
-/* --- The document ----------------------------------------------------------------------------------------
- */
+/* --- The document --------------------------------------------------------------------------------------- */
 
 static void write_name(struct writer *w, const char *what, uint32_t thread, const char *name)
 {

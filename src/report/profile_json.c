@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-void td_profile_spread_json(struct td_json *j, const char *key, const struct td_spread *s)
+/* {"count", "p50_ns", …}, or null without values. */
+static void put_spread(struct td_json *j, const char *key, const struct td_spread *s)
 {
     td_json_key(j, key);
     if (!s->count) {
@@ -80,7 +81,7 @@ static void write_node(struct td_json *j, const struct td_profile *p, uint32_t n
     td_json_field_number(j, "share", td_profile_share(p, node));
     td_json_field_int(j, "max_ns", n->most_ns);
     write_work(j, n);
-    td_profile_spread_json(j, "per_step", &spread);
+    put_spread(j, "per_step", &spread);
     if (series)
         write_series(j, p, node);
     td_json_end_object(j);
@@ -108,7 +109,7 @@ static void write_steps(struct td_json *j, const struct td_profile *p)
     td_json_begin_object(j);
     td_json_field_int(j, "count", p->step_count);
     td_json_field_int(j, "stride", p->stride);
-    td_profile_spread_json(j, "time", &p->step_spread);
+    put_spread(j, "time", &p->step_spread);
     td_json_key(j, "kept");
     td_json_begin_array(j);
     for (size_t i = 0; i < p->kept; i++) {
@@ -194,7 +195,7 @@ static void write_source(struct td_json *j, const struct td_profile_source *s)
 }
 
 bool td_profile_json(struct td_json *j, const struct td_profile_source *source,
-                     const struct td_findings *findings, bool series)
+                     const struct td_findings *findings, enum td_profile_scopes scopes)
 {
     const struct td_profile *p = &source->profile;
     double *work = malloc((p->kept + 1) * sizeof *work);
@@ -210,10 +211,12 @@ bool td_profile_json(struct td_json *j, const struct td_profile_source *source,
     td_json_field_int(j, "peak_bytes", p->peak_bytes);
     write_steps(j, p);
     write_threads(j, p);
-    td_json_key(j, "scopes");
-    td_json_begin_array(j);
-    write_tree(j, p, work, series);
-    td_json_end_array(j);
+    if (scopes != TD_PROFILE_NO_SCOPES) {
+        td_json_key(j, "scopes");
+        td_json_begin_array(j);
+        write_tree(j, p, work, scopes == TD_PROFILE_SERIES);
+        td_json_end_array(j);
+    }
     write_findings(j, p, findings);
     free(work);
     return true;

@@ -6,12 +6,12 @@
 #include "analyse/profile_open.h"
 #include "base/json.h"
 
-/* The members of an object that was begun: source, times, steps, threads, scopes in the order of the tree,
- * findings. `series`: also the time of each scope in each kept step. False when memory ran out. */
-bool td_profile_json(struct td_json *j, const struct td_profile_source *source,
-                     const struct td_findings *findings, bool series);
+/* What is told of the scopes: nothing, the tree, or with it the time of each scope in each kept step. */
+enum td_profile_scopes { TD_PROFILE_NO_SCOPES, TD_PROFILE_TREE, TD_PROFILE_SERIES };
 
-/* {"count", "p50_ns", …}, or null without values. */
-void td_profile_spread_json(struct td_json *j, const char *key, const struct td_spread *spread);
+/* The members of an object that was begun: source, times, steps, threads, scopes in the order of the tree,
+ * findings. False when memory ran out. */
+bool td_profile_json(struct td_json *j, const struct td_profile_source *source,
+                     const struct td_findings *findings, enum td_profile_scopes scopes);
 
 #endif

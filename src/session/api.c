@@ -19,6 +19,8 @@ const char *tdbg_version(void)
 
 tdbg_status tdbg_input_open(tdbg_input **out, const char *path, struct tdbg_error *error)
 {
+    if (!path)
+        return td_fail(error, TDBG_MISUSE, "no path");
     tdbg_input *handle = calloc(1, sizeof *handle);
     if (!handle)
         return td_fail_nomem(error);

@@ -9,13 +9,17 @@
 #include "compare/align.h"
 #include "compare/doctor.h"
 #include "compare/flow.h"
+#include "compare/grid.h"
 #include "compare/layout_text.h"
 #include "kernel/block.h"
 #include "session/judge.h"
 #include "session/match_program.h"
+#include "session/missing.h"
 #include "session/reference.h"
 #include "session/repair.h"
+#include "session/replicas.h"
 #include "session/side.h"
+#include "session/vanished.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,7 +83,10 @@ static void survey(struct diff_run *run)
             if (item->layer + 1 > run->judge.layers)
                 run->judge.layers = item->layer + 1;
         }
+    td_head_sizes_guess(&run->heads);
     run->tokens = find_tokens(&run->diff->side_a);
+    for (int s = 0; s < 2; s++)
+        run->judge.grid[s] = td_side_grid(sides[s]);
 }
 
 /* The user's pairs come first, then what his program answers, then the strategies. */
@@ -118,6 +125,7 @@ static tdbg_status lay_out_by_hand(struct diff_run *run, struct td_pair *p, stru
         TDBG_OK) {
         p->ruling.verdict = TD_ERROR;
         snprintf(p->ruling.reason, sizeof p->ruling.reason, "%.180s", why.message);
+        given = NULL;
     }
     alignment->layout = given;
     alignment->other = NULL; /* what a person said counts */
@@ -211,21 +219,28 @@ static void judge_all(struct diff_run *run)
     }
 }
 
-/* --- the run as a whole ----------------------------------------------------------------------------------
- */
+/* --- the run as a whole --------------------------------------------------------------------------------- */
 
-/* The largest error among the diverged tensors that feed this one; 0 when none does. */
-static double error_fed(const struct td_diff *diff, const struct td_pair *p)
+/* A NaN or an infinity may become an error of any size. */
+static double size_of_error(const struct td_metrics *m)
 {
-    double largest = 0;
-    for (size_t j = 0; j < diff->count; j++) {
+    bool lost = m->nan_a + m->nan_b + m->inf_a + m->inf_b > 0;
+    return lost || !isfinite(m->rel_l2) ? INFINITY : m->rel_l2;
+}
+
+/* A tensor that feeds this one diverged, by enough to explain it. In a run that went wrong the first that is
+ * asked mostly does: the search must not take the square of a long run's length. */
+static bool inherits(const struct td_diff *diff, const struct td_pair *p)
+{
+    for (size_t j = 0; j < diff->count && !p->a->parameter; j++) {
         const struct td_pair *q = &diff->pairs[j];
-        if (q == p || q->ruling.verdict != TD_DIVERGED || !td_feeds(q->a, p->a))
+        if (q == p || q->ruling.verdict != TD_DIVERGED)
             continue;
-        bool lost = q->metrics.nan_a + q->metrics.nan_b + q->metrics.inf_a + q->metrics.inf_b > 0;
-        largest = fmax(largest, lost || !isfinite(q->metrics.rel_l2) ? INFINITY : q->metrics.rel_l2);
+        double fed = size_of_error(&q->metrics);
+        if (fed > 0 && p->metrics.rel_l2 <= AMPLIFICATION * fed && td_feeds(q->a, p->a))
+            return true;
     }
-    return largest;
+    return false;
 }
 
 static void find_origins(struct td_diff *diff)
@@ -234,8 +249,7 @@ static void find_origins(struct td_diff *diff)
         struct td_pair *p = &diff->pairs[i];
         if (p->ruling.verdict != TD_DIVERGED)
             continue;
-        double fed = p->a->parameter ? 0 : error_fed(diff, p);
-        p->origin = fed > 0 && p->metrics.rel_l2 <= AMPLIFICATION * fed ? TD_INHERITED : TD_BORN;
+        p->origin = inherits(diff, p) ? TD_INHERITED : TD_BORN;
         if (!diff->first)
             diff->first = p;
     }
@@ -269,6 +283,7 @@ static void diagnose(struct patients *patients, uint64_t i, struct td_pool *pool
                         .other = diff->alignments.list[p - diff->pairs].other,
                         .metrics = &p->metrics,
                         .floor = p->ruling.noise,
+                        .missing = p->cut == TD_CUT_MISSING ? p->ruling.reason : NULL,
                         .a = &diff->side_a,
                         .heads = &run->heads,
                         .tokens = run->tokens};
@@ -330,10 +345,30 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
     if (td_job_cancelled(run->job))
         return td_fail(error, TDBG_CANCELLED, "stopped");
     TD_TRY(td_repair_stored(diff, &run->judge, &run->heads, run->pool, run->scratch, error));
+    TD_TRY(td_check_replicas(diff, &run->judge, run->pool, run->scratch, error));
+    TD_TRY(td_check_missing(diff, &run->judge, run->tokens, run->pool, run->scratch, error));
+    TD_TRY(td_forgive_vanished(diff, error));
     find_origins(diff);
     TD_TRY(diagnose_born(run, error));
     for (size_t i = 0; i < diff->count; i++)
         td_summary_add(&diff->summary, &diff->pairs[i]);
+    return TDBG_OK;
+}
+
+/* A file that was cut short under way has left zeros in anything that was computed since. */
+static tdbg_status verify(const struct td_diff *diff, struct tdbg_error *error)
+{
+    const struct td_side *sides[] = {&diff->side_a, &diff->side_b};
+    const struct td_input *inputs[] = {diff->a, diff->b};
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < sides[s]->count; i++) {
+            tdbg_status status = td_item_verify(&sides[s]->items[i], error);
+            if (status != TDBG_OK) {
+                td_error_prefix(error, sides[s]->items[i].name);
+                td_error_prefix(error, td_input_path(inputs[s]));
+                return status;
+            }
+        }
     return TDBG_OK;
 }
 
@@ -406,6 +441,8 @@ tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *p
     adopt_scratch(&run);
     if (status == TDBG_OK)
         status = td_doctor(diff->pairs, diff->count, &diff->arena, &diff->notes, &diff->note_count, error);
+    if (status == TDBG_OK)
+        status = verify(diff, error);
     td_references_close(&run.references);
     if (status == TDBG_OK)
         *out = diff;

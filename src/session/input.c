@@ -9,9 +9,11 @@
 
 #include "format/reader.h"
 #include "io/map.h"
+#include "io/path.h"
 #include "io/source.h"
 #include "kernel/stats.h"
 #include "session/run_folder.h"
+#include "store/run_store.h"
 #include "tensor/stage.h"
 
 #include <stdio.h>
@@ -31,6 +33,8 @@ struct td_input {
 struct walk {
     struct td_input *input;
     struct td_job *job;
+    struct td_run_index *indexes; /* of recorded runs that lie in archives */
+    size_t index_count;
 };
 
 struct member {
@@ -220,6 +224,23 @@ static tdbg_status open_indexes(struct walk *walk, const char *prefix, struct me
     return TDBG_OK;
 }
 
+/* Notes the run that an archive has an index of. */
+static tdbg_status note_run(struct walk *walk, const char *prefix, const struct td_source *source,
+                            struct tdbg_error *error)
+{
+    struct td_run_index *more = reallocarray(walk->indexes, walk->index_count + 1, sizeof *more);
+    int folders = (int)(td_path_base(source->name) - source->name);
+    if (!more)
+        return td_fail_nomem(error);
+    walk->indexes = more;
+    const char *folder =
+        td_arena_printf(&walk->input->catalog.arena, "%s%.*s", prefix, folders, source->name);
+    if (!folder)
+        return td_fail_nomem(error);
+    walk->indexes[walk->index_count++] = (struct td_run_index){folder, source->data, source->size};
+    return TDBG_OK;
+}
+
 /* Step 3, for one member. */
 static tdbg_status open_member(struct walk *walk, const char *prefix, const struct member *member, int depth,
                                struct tdbg_error *error)
@@ -236,6 +257,8 @@ static tdbg_status open_member(struct walk *walk, const char *prefix, const stru
         else
             TD_TRY(walk_archive(walk, member->source, inner, depth, &why, error));
     } else {
+        if (depth > 0 && strcmp(td_path_base(member->source->name), TD_RUN_INDEX) == 0)
+            TD_TRY(note_run(walk, prefix, member->source, error));
         td_fail(&why, TDBG_UNSUPPORTED, "not a tensor file");
     }
     return why.status == TDBG_OK ? TDBG_OK : skip_member(walk, prefix, member->source->name, &why, error);
@@ -300,22 +323,56 @@ static int compare_names(const void *a, const void *b)
     return by_name ? by_name : (*x > *y) - (*x < *y);
 }
 
+/* NAME#2, NAME#3 for the tensors that share a name with one before them: {"a.b": x, "a": {"b": y}}. Into
+ * `renamed`, by their place in by_name, which must stay sorted while names are looked up. */
+static tdbg_status name_apart(struct td_input *input, const char **renamed, struct tdbg_error *error)
+{
+    size_t count = input->catalog.count, number = 1, unused;
+    for (size_t i = 1; i < count; i++) {
+        const char *name = input->by_name[i]->name;
+        size_t length = strlen(name);
+        char again[TD_MAX_NAME + 1];
+        if (strcmp(input->by_name[i - 1]->name, name) != 0)
+            number = 1;
+        else if (length + 24 <= TD_MAX_NAME) {
+            do
+                snprintf(again, sizeof again, "%s#%zu", name, ++number);
+            while (td_input_find_exact(input, again, &unused));
+            renamed[i] = td_arena_strdup(&input->catalog.arena, again);
+            if (!renamed[i])
+                return td_fail_nomem(error);
+        }
+    }
+    return TDBG_OK;
+}
+
 static tdbg_status index_names(struct td_input *input, struct tdbg_error *error)
 {
-    size_t count = input->catalog.count;
+    size_t count = input->catalog.count, changed = 0;
     input->by_name = calloc(count ? count : 1, sizeof *input->by_name);
-    if (!input->by_name)
-        return td_fail_nomem(error);
-    for (size_t i = 0; i < count; i++)
+    const char **renamed = calloc(count ? count : 1, sizeof *renamed);
+    tdbg_status status = input->by_name && renamed ? TDBG_OK : td_fail_nomem(error);
+    for (size_t i = 0; i < count && status == TDBG_OK; i++)
         input->by_name[i] = &input->catalog.tensors[i];
-    qsort(input->by_name, count, sizeof *input->by_name, compare_names);
-    return TDBG_OK;
+    if (status == TDBG_OK) {
+        qsort(input->by_name, count, sizeof *input->by_name, compare_names);
+        status = name_apart(input, renamed, error);
+    }
+    for (size_t i = 0; i < count && status == TDBG_OK; i++)
+        if (renamed[i]) {
+            input->catalog.tensors[input->by_name[i] - input->catalog.tensors].name = renamed[i];
+            changed++;
+        }
+    if (changed)
+        qsort(input->by_name, count, sizeof *input->by_name, compare_names);
+    free(renamed);
+    return status;
 }
 
 static tdbg_status fill(struct td_input *input, const char *path, struct td_job *job,
                         struct tdbg_error *error)
 {
-    struct walk walk = {input, job};
+    struct walk walk = {input, job, NULL, 0};
     struct td_bundle *bundle = NULL;
     input->path = strdup(path);
     if (!input->path)
@@ -328,12 +385,12 @@ static tdbg_status fill(struct td_input *input, const char *path, struct td_job 
     }
     bool many = true;
     size_t runs = 0;
-    if (td_bundle_is_plain_file(bundle)) {
-        TD_TRY(walk_file(&walk, bundle, &many, error));
-    } else {
-        TD_TRY(walk_bundle(&walk, bundle, "", 0, error));
-        TD_TRY(td_run_folder_arrange(&input->catalog, path, &runs, error));
-    }
+    status = td_bundle_is_plain_file(bundle) ? walk_file(&walk, bundle, &many, error)
+                                             : walk_bundle(&walk, bundle, "", 0, error);
+    if (status == TDBG_OK && many)
+        status = td_run_folder_arrange(&input->catalog, path, walk.indexes, walk.index_count, &runs, error);
+    free(walk.indexes);
+    TD_TRY(status);
     if (many && input->readable == 0 && runs == 0)
         return nothing_readable(input, error);
     if (runs == 0)

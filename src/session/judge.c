@@ -4,30 +4,60 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* A single element is a constant of the model, but for one behind its layers, which was computed from them: a
+ * loss. */
+static bool is_constant(const struct td_judge *judge, const struct td_pair *p, const struct td_operand *a)
+{
+    return a->count == 1 && (judge->layers == 0 || p->a->layer >= 0 || p->a->parameter);
+}
+
 static struct td_circumstances circumstances(const struct td_judge *judge, const struct td_pair *p,
                                              const struct td_operand *a)
 {
     struct td_circumstances c = {
         .a = p->a->parts[0]->dtype,
         .b = p->b->parts[0]->dtype,
-        .scalar = a->count == 1,
+        .scalar = is_constant(judge, p, a),
         .count = a->count,
         .roundings = td_roundings(p->a, judge->layers),
     };
+    const struct td_item *items[] = {p->a, p->b};
+    for (int side = 0; side < 2; side++) /* a weight should be a copy, and a whole number is exact */
+        if (!items[side]->parameter && td_unit_roundoff(items[side]->parts[0]->dtype) > 0)
+            c.grid[side] = judge->grid[side];
     for (int i = 0; i < a->shape.ndim; i++)
         if (a->shape.size[i] > c.longest_axis)
             c.longest_axis = a->shape.size[i];
     return c;
 }
 
+/* Sparse and expanded tensors have more elements than bytes, and a comparison goes over all of them. */
+static tdbg_status check_size(const struct td_item *item, struct tdbg_error *error)
+{
+    for (int i = 0; i < item->part_count; i++) {
+        const struct td_tensor *t = item->parts[i];
+        if (t->count > TD_MAX_LOOK && (t->sparse || td_view_overlaps(&t->view)))
+            return td_fail(error, TDBG_LIMIT,
+                           "%" PRId64
+                           " elements that are not stored one by one: no more than 2^34 of such are "
+                           "compared",
+                           t->count);
+    }
+    return TDBG_OK;
+}
+
 tdbg_status td_judge_pair(const struct td_judge *judge, struct td_pair *p, struct td_pool *pool,
                           struct td_arena *arena, struct tdbg_error *error)
 {
     struct td_operand a, b;
+    TD_TRY(check_size(p->a, error));
+    TD_TRY(check_size(p->b, error));
     TD_TRY(td_operand_make(&a, p->a, &p->layout->a, arena, error));
     TD_TRY(td_operand_make(&b, p->b, &p->layout->b, arena, error));
     TD_TRY(td_measure(&a, &b, pool, judge->job, &p->metrics, error));
     struct td_circumstances c = circumstances(judge, p, &a);
+    if (judge->policy.kind == TD_POLICY_NOISE || judge->policy.kind == TD_POLICY_REFERENCE)
+        TD_TRY(td_fill_find(&a, &b, &p->metrics, &c.fill, error));
     TD_TRY(td_references_apply(judge->references, p, pool, judge->job, &c, error));
     bool needs_count;
     td_rule(&judge->policy, &c, &p->metrics, &p->ruling, &needs_count);

@@ -9,6 +9,7 @@ struct td_judge {
     struct td_policy policy;
     const struct td_references *references;
     int64_t layers; /* depth of the model, for the noise floor */
+    double grid[2]; /* td_side_grid of A and B */
     int top;        /* worst elements to keep */
     struct td_job *job;
 };

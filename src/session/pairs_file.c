@@ -21,9 +21,10 @@ static tdbg_status read_part(const json_t *pair, const char *key, size_t at, str
     const json_t *part = json_object_get(pair, key);
     if (!part)
         return TDBG_OK;
-    json_int_t index = json_integer_value(json_array_get(part, 0)),
-               of = json_integer_value(json_array_get(part, 1));
-    if (json_array_size(part) != 2 || index < 0 || index >= of || of > MAX_PARTS)
+    const json_t *which = json_array_get(part, 0), *all = json_array_get(part, 1);
+    json_int_t index = json_integer_value(which), of = json_integer_value(all);
+    if (json_array_size(part) != 2 || !json_is_integer(which) || !json_is_integer(all) || index < 0 ||
+        index >= of || of > MAX_PARTS)
         return td_fail(error, TDBG_CORRUPT, "pair %zu: \"%s\" is not [which, of how many]", at, key);
     *out = (struct td_fusion){(int)index, (int)of};
     return TDBG_OK;

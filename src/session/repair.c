@@ -79,6 +79,36 @@ static bool first_of_stage(const struct td_diff *diff, const struct td_pair *p)
     return true;
 }
 
+/* Whether each of the ranks' shares of the new order is in the order of the whole. `place` of slab i is where
+ * the other side has it. */
+static bool shares_in_order(const int64_t *place, int64_t slabs, int ranks)
+{
+    if (slabs % ranks)
+        return false;
+    for (int64_t i = 1; i < slabs; i++)
+        if (i % (slabs / ranks) && place[i] < place[i - 1])
+            return false;
+    return true;
+}
+
+/* Ranks that fuse each its own q, k and v leave the heads in another order than a side that fused them whole,
+ * and nothing is wrong with that. */
+static bool is_fused_by_rank(const struct td_pair *p, const struct td_layout *layout)
+{
+    enum td_role parts[3];
+    const struct td_step *last = &layout->b.step[layout->b.count - 1];
+    if (!td_role_parts(p->a->role, parts) || (p->a->part_count == 1) == (p->b->part_count == 1))
+        return false;
+    if (p->a->part_count > 1)
+        return shares_in_order(last->order, last->to, p->a->part_count);
+    int64_t *place = calloc((size_t)last->to, sizeof *place);
+    for (int64_t i = 0; place && i < last->to; i++)
+        place[last->order[i]] = i;
+    bool in_order = place && shares_in_order(place, last->to, p->b->part_count);
+    free(place);
+    return in_order;
+}
+
 /* One order for all layers, or none. What is computed from an activation must agree too: a model that
  * confuses its heads does so in every layer. */
 static void reorder_stage(const struct repair *r, struct td_pair *first, const struct td_layout *order,
@@ -93,7 +123,9 @@ static void reorder_stage(const struct repair *r, struct td_pair *first, const s
         if (p->layout != shared || !same_stage(&before[0], p))
             continue;
         layers++;
-        agreed += diverged(p) && (p->a->parameter || consumers_agree(diff, p)) && try_layout(r, p, order);
+        agreed += diverged(p) &&
+                  (p->a->parameter || is_fused_by_rank(p, order) || consumers_agree(diff, p)) &&
+                  try_layout(r, p, order);
     }
     for (struct td_pair *p = first; p < end && (layers < 2 || agreed < layers); p++)
         if (p->layout == order)

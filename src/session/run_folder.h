@@ -5,6 +5,7 @@
  *
  *     layers.0.output                  a run with values of one step
  *     step-3/layers.0.output           of several steps
+ *     step-3#2/layers.0.output         when there was a step 3 before, as when each epoch begins at 0
  *     rank-1/step-3/layers.0.output    of several ranks
  *
  * Steps that were not finished when the program died are left out and reported. Tensors of which only
@@ -16,9 +17,17 @@
 #include "base/status.h"
 #include "tensor/tensor.h"
 
-/* Turns what was found in the folder `path` as mere files into what it is, when it holds runs; *runs says how
- * many. */
-TD_CHECK tdbg_status td_run_folder_arrange(struct td_catalog *catalog, const char *path, size_t *runs,
+/* The index of a run in an archive. */
+struct td_run_index {
+    const char *prefix; /* its folder there: "runs/a/", or "" */
+    const void *data;
+    size_t size;
+};
+
+/* Turns what was found at `path` as mere files into what it is, when it is a folder that holds runs, or else
+ * when `indexes` were found in archives, which are put in order; *runs says how many. */
+TD_CHECK tdbg_status td_run_folder_arrange(struct td_catalog *catalog, const char *path,
+                                           struct td_run_index *indexes, size_t count, size_t *runs,
                                            struct tdbg_error *error);
 
 /* A tensor without values. */

@@ -93,7 +93,8 @@ static void measure(struct td_self *self, struct slot *s, struct td_pool *pool)
     p->layout = s->alignments.list[0].layout;
     if (!p->layout)
         s->fits = false;
-    else if (td_judge_pair(&self->judge, p, pool, &s->arena, &error) != TDBG_OK)
+    else if (td_judge_pair(&self->judge, p, pool, &s->arena, &error) != TDBG_OK ||
+             td_item_verify(p->a, &error) != TDBG_OK || td_item_verify(p->b, &error) != TDBG_OK)
         td_pair_give_up(p, error.message);
 }
 

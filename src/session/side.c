@@ -59,3 +59,10 @@ tdbg_status td_side_of_input(struct td_side *side, const struct td_input *input,
     free(list);
     return status;
 }
+
+tdbg_status td_item_verify(const struct td_item *item, struct tdbg_error *error)
+{
+    for (int p = 0; p < item->part_count; p++)
+        TD_TRY(td_input_verify(item->parts[p], error));
+    return TDBG_OK;
+}

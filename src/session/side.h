@@ -23,4 +23,7 @@ TD_CHECK tdbg_status td_side_of_input(struct td_side *side, const struct td_inpu
 TD_CHECK tdbg_status td_side_of_choice(struct td_side *side, const struct td_choice *choice,
                                        struct tdbg_error *error);
 
+/* Fails when a file of the item was cut short since it was opened. */
+TD_CHECK tdbg_status td_item_verify(const struct td_item *item, struct tdbg_error *error);
+
 #endif

@@ -6,7 +6,7 @@
 #include "session/subject.h"
 
 #include "session/gallery.h"
-#include "session/input.h"
+#include "session/side.h"
 
 /* Descriptors of shards; a tensor summed over an axis of a million ranks is no honest one. */
 enum { ARENA_LIMIT = 64 << 20 };
@@ -29,14 +29,22 @@ static struct td_steps join_steps(const struct td_item *item, const struct td_st
     return steps;
 }
 
+static tdbg_status own_init(struct td_subject *s, int side, const struct td_item *item,
+                            const struct td_steps *layout, struct tdbg_error *error)
+{
+    struct td_steps own = join_steps(item, layout);
+    TD_TRY(aspect_init(&s->own[side], item, &own, &s->arena, error));
+    s->items[side] = item;
+    s->has[side] = true;
+    return TDBG_OK;
+}
+
 static tdbg_status side_init(struct td_subject *s, int side, const struct td_item *item,
                              const struct td_steps *layout, struct tdbg_error *error)
 {
     struct td_steps own = join_steps(item, layout);
-    TD_TRY(aspect_init(&s->own[side], item, &own, &s->arena, error));
+    TD_TRY(own_init(s, side, item, layout, error));
     TD_TRY(aspect_init(&s->side[side], item, layout ? layout : &own, &s->arena, error));
-    s->items[side] = item;
-    s->has[side] = true;
     s->shape = s->side[side].operand.shape;
     s->count = s->side[side].operand.count;
     return TDBG_OK;
@@ -45,8 +53,11 @@ static tdbg_status side_init(struct td_subject *s, int side, const struct td_ite
 static tdbg_status sides_init(struct td_subject *s, const struct td_pair *pair, struct tdbg_error *error)
 {
     bool both = pair->a && pair->b;
-    if (both && !pair->layout)
-        return td_fail(error, TDBG_MISMATCH, "the two sides do not line up: %s", pair->ruling.reason);
+    s->apart = both && !pair->layout;
+    if (s->apart) {
+        TD_TRY(own_init(s, 0, pair->a, NULL, error));
+        return own_init(s, 1, pair->b, NULL, error);
+    }
     if (pair->a)
         TD_TRY(side_init(s, 0, pair->a, both ? &pair->layout->a : NULL, error));
     if (pair->b)
@@ -54,11 +65,28 @@ static tdbg_status sides_init(struct td_subject *s, const struct td_pair *pair, 
     return TDBG_OK;
 }
 
-tdbg_status td_subject_of_pair(struct td_subject *out, const struct td_pair *pair, struct tdbg_error *error)
+tdbg_status td_subject_of_sides(struct td_subject *out, const struct td_pair *pair, struct tdbg_error *error)
 {
     *out = (struct td_subject){.pair = pair};
     td_arena_init(&out->arena, ARENA_LIMIT);
     tdbg_status status = sides_init(out, pair, error);
+    if (status != TDBG_OK)
+        td_subject_release(out);
+    return status;
+}
+
+tdbg_status td_subject_check(const struct td_subject *subject, struct tdbg_error *error)
+{
+    if (subject->apart)
+        return td_fail(error, TDBG_MISMATCH, "the two sides do not line up: %s",
+                       subject->pair->ruling.reason);
+    return TDBG_OK;
+}
+
+tdbg_status td_subject_of_pair(struct td_subject *out, const struct td_pair *pair, struct tdbg_error *error)
+{
+    TD_TRY(td_subject_of_sides(out, pair, error));
+    tdbg_status status = td_subject_check(out, error);
     if (status != TDBG_OK)
         td_subject_release(out);
     return status;
@@ -95,18 +123,12 @@ void td_subject_release(struct td_subject *subject)
     *subject = (struct td_subject){0};
 }
 
-static tdbg_status verify_side(const struct td_subject *subject, int side, struct tdbg_error *error)
-{
-    const struct td_item *item = subject->items[side];
-    for (int p = 0; item && p < item->part_count; p++)
-        TD_TRY(td_input_verify(item->parts[p], error));
-    return TDBG_OK;
-}
-
 tdbg_status td_subject_verify(const struct td_subject *subject, struct tdbg_error *error)
 {
-    TD_TRY(verify_side(subject, 0, error));
-    return verify_side(subject, 1, error);
+    for (int side = 0; side < 2; side++)
+        if (subject->items[side])
+            TD_TRY(td_item_verify(subject->items[side], error));
+    return TDBG_OK;
 }
 
 static tdbg_status check_side(const struct td_subject *subject, int side, struct tdbg_error *error)
@@ -119,7 +141,7 @@ static tdbg_status values_of(const struct td_subject *subject, const struct td_a
 {
     TD_TRY(check_side(subject, side, error));
     TD_TRY(td_access_slice(&aspects[side].access, slice, out, error));
-    return verify_side(subject, side, error);
+    return td_item_verify(subject->items[side], error);
 }
 
 tdbg_status td_subject_values(const struct td_subject *subject, int side, const struct td_slice *slice,
@@ -139,7 +161,7 @@ tdbg_status td_subject_run(const struct td_subject *subject, int side, int64_t s
 {
     TD_TRY(check_side(subject, side, error));
     TD_TRY(td_access_run(&subject->side[side].access, start, count, out, error));
-    return verify_side(subject, side, error);
+    return td_item_verify(subject->items[side], error);
 }
 
 tdbg_status td_subject_parse_flat(const struct td_subject *subject, const char *text, struct td_slice *out,

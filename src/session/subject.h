@@ -28,6 +28,7 @@ struct td_subject {
     const struct td_tensor *tensor; /* … which then is this */
     const struct td_item *items[2]; /* a, b: one may be NULL */
     bool has[2];
+    bool apart;               /* two sides that do not line up: each has its `own` shape and nothing else */
     struct td_aspect side[2]; /* of those it has, in the layout of the comparison */
     struct td_aspect own[2];  /* as it is stored; shards joined as the comparison joins them */
     struct td_shape shape;    /* of both */
@@ -39,6 +40,13 @@ struct td_subject {
  * MISMATCH where two sides do not line up. What they are made of must outlive them. */
 TD_CHECK tdbg_status td_subject_of_pair(struct td_subject *out, const struct td_pair *pair,
                                         struct tdbg_error *error);
+
+/* The same for who asks for own values only: sides that do not line up are `apart`, which is no failure. The
+ * other questions need a subject that td_subject_check has passed. */
+TD_CHECK tdbg_status td_subject_of_sides(struct td_subject *out, const struct td_pair *pair,
+                                         struct tdbg_error *error);
+TD_CHECK tdbg_status td_subject_check(const struct td_subject *subject, struct tdbg_error *error);
+
 TD_CHECK tdbg_status td_subject_of_tensor(struct td_subject *out, const struct td_tensor *tensor,
                                           struct tdbg_error *error);
 void td_subject_release(struct td_subject *subject);

@@ -86,6 +86,14 @@ def test_the_step_under_way_has_no_number_yet(tdbg, run):
     assert "first: the unfinished step, x: infinity" in tdbg.text("check", run.folder, status=1)
 
 
+def test_one_of_each_is_one(tdbg, run):
+    run.tensor("x", np.float32([np.nan, 1]))
+    run.scalar("loss", 0, 1.0)
+    run.step()
+    assert tdbg.text("check", run.folder, status=1).startswith(f"{run.folder}: 1 step, 1 tensor, 1 scalar: 1 finding\n")
+    assert tdbg.json("ls", run.folder)["skipped"][0]["reason"] == "1 tensor recorded as statistics only (tdbg stats shows it)"
+
+
 def test_masks_may_be_infinite(tdbg, run):
     run.tensor("attn.mask", np.float32([0, -np.inf]))
     assert fine(tdbg, run)
@@ -325,7 +333,8 @@ def test_a_tensor_that_fits(tdbg, tmp_path):
 @pytest.mark.native
 def test_the_example_of_the_manual(tdbg, tmp_path):
     """examples/unstable.py goes wrong as docs/check.md says."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TDBG_LIBRARY": str(BINARY.parent / "libtdbg.so")}
+    environment = {**os.environ, "TDBG_LIBRARY": str(BINARY.parent / "libtdbg.so")}
+    environment.pop("PYTHONPATH", None)  # it finds the module beside it
     subprocess.run(["/usr/bin/python3", ROOT / "examples" / "unstable.py", tmp_path / "run"], env=environment, check=True, timeout=120)
     found = tdbg.json("check", tmp_path / "run", status=1)["runs"][0]
     assert (found["steps"], found["tensors"], found["scalars"]) == (60, 1440, 60)

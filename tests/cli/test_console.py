@@ -108,7 +108,8 @@ def test_plot_png(tdbg, files):
     ("stats none*", "tdbg: none*: no tensor fits 'none*'"),
     ("inspect 'wave", "tdbg: a quote is not closed, or there are more than 64 words"),
     ("open nowhere.npz", "tdbg: nowhere.npz: cannot open: No such file or directory"),
-    ("break x", "tdbg: break: no live run ('attach RUN' finds one)"),
+    ("break x", "tdbg: no live run ('attach RUN' finds one)"),
+    ("where", "tdbg: no live run ('attach RUN' finds one)"),
     ("break", "tdbg: break: a pattern of tensor or scope names is missing (see 'help break')"),
     ("attach .", "tdbg: .: no process records this run"),
 ])

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 from built import BINARY, PATIENCE, ROOT
+from recording import Talking
 
 from terminal import Terminal
 
@@ -147,6 +148,47 @@ def test_a_session(tdbg, tmp_path, plain):
         assert model.output() == plain
 
 
+def test_another_console_goes_on_meanwhile(tdbg, tmp_path, plain):
+    """What is shown is where the run is now, and a command waits for its own stop, not for one that is over."""
+    with Model(tmp_path / "run") as model:
+        other = model.client()
+        other.ask("attach")
+        other.ask("break", pattern="layers.1.output")
+
+        def go_on():
+            other.events.clear()
+            other.ask("continue")
+            return other.event("stop")["step"]
+
+        with Terminal([tdbg.binary, "console", tmp_path / "run"], env={"XDG_DATA_HOME": str(tmp_path)}, columns=160) as t:
+            t.expect("tdbg> ")
+
+            def say(line):
+                t.type(line + "\n")
+                return [text for text in t.expect("tdbg> ").splitlines() if text.startswith("stopped at")][-1].split(":")[0]
+
+            assert [go_on(), go_on()] == [0, 1]
+            assert say("where") == "stopped at layers.1.output  float32 [4, 8]  step 1"
+            assert go_on() == 2
+            assert say("continue") == "stopped at layers.1.output  float32 [4, 8]  step 3"
+            t.type("detach --clear\n")
+            t.expect("the model stays stopped for others")
+            t.type("\x04")
+            assert t.ends() == 0
+        other.close()
+        assert model.output() == plain
+
+
+def test_who_leaves_is_told_that_others_hold_the_model(tdbg, tmp_path, plain):
+    with Model(tmp_path / "run") as model:
+        other = model.client()
+        other.ask("attach")
+        assert "the model stays stopped for others" in script(tdbg, tmp_path / "run", "detach\n")
+        other.ask("detach")
+        other.close()
+        assert model.output() == plain
+
+
 def test_the_console_dies(tdbg, tmp_path, plain):
     """A model never waits for somebody who is gone."""
     with Model(tmp_path / "run") as model:
@@ -227,6 +269,14 @@ def test_diverges_from_what_agrees(tdbg, tmp_path):
         model.output()
 
 
+def test_a_run_that_ended_is_read_whole(tdbg, tmp_path):
+    """It says goodbye before its last step is on disk."""
+    with Model(tmp_path / "run") as model:
+        out = script(tdbg, tmp_path / "run", "continue\nls\n")
+        model.output()
+    assert out.splitlines()[-1] == tdbg.text("ls", tmp_path / "run").splitlines()[-1]
+
+
 def test_diverges_from_statistics(tdbg, tmp_path):
     with Model(tmp_path / "good", wait=False, env={"TDBG_CAPTURE": "*=stats"}) as model:
         model.output()
@@ -282,6 +332,31 @@ def test_a_dead_model(tdbg, tmp_path):
     assert out.startswith(f"a  {tmp_path}/run  ") and "layers.1.output" in out
 
 
+def test_the_model_dies_under_the_console(tdbg, tmp_path):
+    """What it recorded is looked at as files."""
+    run = tmp_path / "run"
+    with Model(run) as model:
+        with Terminal([tdbg.binary, "console", run], env={"XDG_DATA_HOME": str(tmp_path)}, columns=160) as t:
+            t.expect("tdbg> ")
+
+            def say(line):
+                t.type(line + "\n")
+                return t.expect("tdbg> ")
+
+            say("break layers.1.output")
+            say("continue")
+            say("continue")
+            until(lambda: "layers.0.output" in tdbg.run("ls", run).stdout)   # step 0 is on its way to the disk
+            model.process.kill()
+            model.process.wait()
+            say("where")
+            listed = say("ls")
+            assert f"a  {run}  9 tensors" in listed and "layers.2.output" in listed
+            assert "absmax" in say("stats layers.2.output")
+            t.type("\x04")
+            assert t.ends() == 0
+
+
 def test_ranks(tdbg, tmp_path):
     """Of a run of several ranks the first is attached to."""
     with Model(tmp_path / "run", wait=False, pause=0.3, env={"RANK": "0", "WORLD_SIZE": "2"}) as model:
@@ -334,6 +409,23 @@ def test_scopes_and_next(tmp_path):
         assert (stop["kind"], stop["name"]) == ("scope", "layers.2")
         c.ask("step")   # into it
         assert c.event("stop")["name"] == "layers.2.hidden"
+        c.close()
+
+
+@pytest.mark.parametrize("after, scopes", [([], ["model"]), (["end"], []), (["end", "begin next", "begin inner"], ["next", "inner"]),
+                                           (["begin inner", "begin x", "end"], ["model", "inner"])])
+def test_scopes_that_had_begun_before(tmp_path, after, scopes):
+    """Where a stop is, is known in whole, whenever somebody attached."""
+    (tmp_path / "x").write_bytes(bytes(4))
+    with Talking(tmp_path / "run") as program:
+        program.say("begin model", "step 1", "scalar x 0 1", "step 2", "saved 1")
+        assert program.hear() == "saved 1"   # it is within the scope
+        c = Client(tmp_path / "run")
+        c.ask("attach")
+        c.ask("break", pattern="x")
+        program.say(*after, f"tensor x float32 1 - {tmp_path}/x")
+        assert c.event("stop")["scopes"] == scopes
+        assert c.ask("state")["stop"]["scopes"] == scopes
         c.close()
 
 

@@ -1,6 +1,5 @@
 """What kind of mistake a divergence looks like: the example model with each of its bugs, every kind on tensors made
 for it, and what the dump doctor has to say."""
-import json
 import pathlib
 import subprocess
 import sys
@@ -277,10 +276,11 @@ def test_attention_is_replayed(tdbg, tmp_path, wrong, kind, detail):
     assert detail in answer["first_divergence"]["diagnosis"][0]["detail"]
 
 
+@pytest.mark.parametrize("heads", [HEADS, 1])
 @pytest.mark.parametrize("how", ["left out", "late", "backwards", "interleaved"])
-def test_rotary_embedding(tdbg, tmp_path, how):
+def test_rotary_embedding(tdbg, tmp_path, how, heads):
     r = np.random.default_rng(6)
-    x = r.standard_normal((TOKENS, HEADS, SIZE))
+    x = r.standard_normal((TOKENS, heads, SIZE))
 
     def rope(start=0, sense=1, neighbours=False):
         angle = sense * (np.arange(TOKENS)[:, None] + start) * 10000.0 ** (-np.arange(SIZE // 2) * 2 / SIZE)
@@ -291,9 +291,63 @@ def test_rotary_embedding(tdbg, tmp_path, how):
 
     wrong = {"left out": lambda: x, "late": lambda: rope(start=1), "backwards": lambda: rope(sense=-1),
              "interleaved": lambda: rope(neighbours=True)}[how]()  # fmt: skip
-    dump(tmp_path / "a", {"0_query": x, "0_query_final": rope()})
-    dump(tmp_path / "b", {"0_query": x, "0_query_final": wrong})
+    size_of_heads = {"0_value": r.standard_normal((TOKENS, 2, SIZE))}
+    dump(tmp_path / "a", {"0_query": x, "0_query_final": rope(), **size_of_heads})
+    dump(tmp_path / "b", {"0_query": x, "0_query_final": wrong, **size_of_heads})
     assert first_of(compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)) == (0, "query_final", "rope")
+
+
+@pytest.mark.parametrize("token", [0, 3, TOKENS - 2])
+def test_an_outlier_is_no_shift(tdbg, tmp_path, token):
+    """A shift leaves the tokens at one end out: an error that sits there alone says nothing for it."""
+
+    def change(x):
+        y = x.copy()
+        y[token, 2, 1] = 1000
+        return y
+
+    found = diagnose(tdbg, tmp_path, change)
+    assert found[0]["kind"] == "partial" and "shift" not in [f["kind"] for f in found], found
+
+
+def test_heads_shared_out_over_ranks(tdbg, tmp_path):
+    """B has [ranks, heads of one, tokens, size]: heads that moved from rank to rank are in another order all the same."""
+    a = run_of()
+    ranks = lambda x: np.ascontiguousarray(x.reshape(TOKENS, 2, HEADS // 2, -1).transpose(1, 2, 0, 3))
+    later = {name: 2 * x for name, x in a.items() if name.startswith("2_")}  # what follows agrees no more
+    wrong = a | {"1_query": a["1_query"][:, [5, 2, 1, 3, 4, 7, 0, 6]]} | later
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", {name: ranks(x) for name, x in wrong.items()})
+    assert first_of(compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)) == (1, "query", "permutation")
+
+
+FLAT = {
+    "heads merged too early": (lambda x: x.transpose(1, 0, 2).reshape(TOKENS, -1), "transpose"),
+    "interleaved": (lambda x: x.reshape(TOKENS, HEADS, 2, -1).swapaxes(2, 3).reshape(TOKENS, -1), "rope"),
+    "heads exchanged": (lambda x: x[:, [0, 2, 1, 3, 4, 5, 7, 6]].reshape(TOKENS, -1), "permutation"),
+    "channels rolled": (lambda x: np.roll(x.reshape(TOKENS, -1), 32, 1), "shift"),
+}
+
+
+@pytest.mark.parametrize("mistake", FLAT)
+def test_heads_where_both_sides_are_flat(tdbg, tmp_path, mistake):
+    change, kind = FLAT[mistake]
+    flat = lambda x: x.reshape(TOKENS, -1)
+    a = {name: flat(x) for name, x in run_of().items()}
+    dump(tmp_path / "a", a)
+    later = {name: 2 * x for name, x in a.items() if name.startswith("2_")}  # what follows agrees no more
+    dump(tmp_path / "b", a | {"1_query": change(run_of()["1_query"])} | later)
+    assert first_of(compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)) == (1, "query", kind)
+
+
+def test_a_weight_has_no_mask(tdbg, tmp_path):
+    a = {f"layers.{n}.self_attn.q_proj.weight": rng().standard_normal((16, 24)).astype(np.float32) for n in range(3)}
+    b = {name: x.copy() for name, x in a.items()}
+    b["layers.1.self_attn.q_proj.weight"][10:] = np.random.default_rng(1).standard_normal((6, 24))
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    found = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["first_divergence"]["diagnosis"]
+    assert "mask" not in [f["kind"] for f in found] and found[0]["kind"] == "partial", found
 
 
 # --- when the dumps are at fault -------------------------------------------------------------------------------------------

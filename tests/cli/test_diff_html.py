@@ -201,6 +201,40 @@ def test_browser_draws(tdbg, runs, tmp_path):
 
 @pytest.mark.slow
 @needs_browser
+def test_browser_shows_no_error_of_nothing(tdbg, tmp_path):
+    """Where no two values are both finite, the zeros among the metrics are no relative error of 0."""
+    dump(tmp_path / "a")
+    dump(tmp_path / "b", lambda layer, stage, values: values * np.nan if (layer, stage) == (1, "key") else values)
+    page_of(tdbg, tmp_path / "a", tmp_path / "b", tmp_path / "r.html")
+    points = re.findall(r"<title>(layer [^<]*)</title>", dom_of(tmp_path / "r.html", tmp_path / "profile"))
+    assert len(points) == LAYERS * len(STAGES)
+    assert [point for point in points if "relative error" not in point] == ["layer 1, key: diverged (nan)"]
+
+
+@pytest.mark.slow
+@needs_browser
+def test_browser_shows_no_error_of_zero_for_moved_nan(tdbg, tmp_path):
+    """As many on both sides, at other places or with another sign: the sums leave them out, the report does not."""
+    def moved(at):
+        def change(layer, stage, values):
+            if (layer, stage) == (1, "key"):
+                values.flat[at] = np.nan
+            if (layer, stage) == (1, "value"):
+                values.flat[3] = np.inf if at else -np.inf
+            return values
+        return change
+    dump(tmp_path / "a", moved(0))
+    dump(tmp_path / "b", moved(7))
+    page_of(tdbg, tmp_path / "a", tmp_path / "b", tmp_path / "r.html")
+    dom = dom_of(tmp_path / "r.html", tmp_path / "profile")
+    points = re.findall(r"<title>(layer 1, (?:key|value):[^<]*)</title>", dom)
+    assert [re.search(r"relative error (\w+)", point).group(1) for point in points] == ["nan", "inf"]
+    rows = re.findall(r'<tr class="pair diverged.*?</tr>', dom, re.S)
+    assert [re.findall(r'<td class="number[^>]*>(nan|inf)</td>', row) for row in rows] == [["nan", "nan"], ["inf", "inf"]]
+
+
+@pytest.mark.slow
+@needs_browser
 def test_browser_stays_ours(tdbg, hostile, tmp_path):
     page_of(tdbg, *hostile, tmp_path / "r.html")
     dom = dom_of(tmp_path / "r.html", tmp_path / "profile")

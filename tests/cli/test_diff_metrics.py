@@ -188,6 +188,17 @@ def test_a_nan_on_one_side_is_a_divergence(tdbg, tmp_path, dtype, policy, side):
     check_metrics(pair["metrics"], a, b)
 
 
+def test_where_nothing_is_finite_on_both_sides_no_zero_is_shown(tdbg, tmp_path):
+    np.save(tmp_path / "a.npy", base())
+    np.save(tmp_path / "b.npy", np.full_like(base(), np.nan))
+    text = tdbg.text("diff", tmp_path / "a.npy", tmp_path / "b.npy", status=1)
+    row = next(line for line in text.splitlines() if line.startswith(">"))
+    assert row.split()[-2:] == ["diverged", "nan"] and "1.0000" not in row and " 0 " not in row
+    answer = compare(tdbg, tmp_path / "a.npy", tmp_path / "b.npy", status=1)
+    assert [finding["detail"] for finding in answer["first_divergence"]["diagnosis"]] == [
+        "256 values are NaN in B and finite in A", "no two values at one place are both finite"]
+
+
 def test_nan_at_the_same_place_coincides(tdbg, tmp_path):
     x = base()
     x[1, 5] = np.nan
@@ -264,6 +275,17 @@ def test_empty(tdbg, tmp_path, shape):
     pair = single(tdbg, tmp_path, np.zeros(shape, np.float32), np.zeros(shape, np.float32))
     assert pair["verdict"] == "identical" and pair["layout"]["shape"] == list(shape)
     check_metrics(pair["metrics"], Typed("float32", np.zeros(shape)), Typed("float32", np.zeros(shape)))
+
+
+def test_a_loss_is_computed_from_the_layers(tdbg, tmp_path):
+    """Beside layers a scalar without one has their noise; a constant of a layer is exact."""
+    for side, by in ("a", 1), ("b", 1 + 4e-7):
+        (tmp_path / side).mkdir()
+        for name, value in {"11_post_mlp": np.ones((4, 8)), "11_scaling": 0.125, "loss": 2.3456}.items():
+            np.save(tmp_path / side / f"{name}.npy", np.float32(value) * np.float32(by if name != "11_post_mlp" else 1))
+    answer = json.loads(tdbg.run("diff", "--json", tmp_path / "a", tmp_path / "b").stdout)
+    assert {p["stage"]: p["verdict"] for p in answer["pairs"]} == {
+        "post_mlp": "identical", "scaling": "diverged", "loss.npy": "within"}
 
 
 def test_scalars(tdbg, tmp_path):
@@ -508,3 +530,40 @@ def test_profile_says_where_the_error_sits(tdbg, tmp_path, shape):
     for axis, shares in enumerate(profile):
         expected = square.sum(tuple(i for i in range(len(shape)) if i != axis))
         np.testing.assert_allclose(shares, expected / expected.sum(), rtol=1e-12)
+
+
+def test_infinities_of_opposite_signs(tdbg, tmp_path):
+    x = np.random.default_rng(2).standard_normal((6, 8)).astype(np.float32)
+    a, b = x.copy(), x.copy()
+    a[2, 2], b[2, 2] = np.inf, -np.inf
+    pair = single(tdbg, tmp_path, a, b)
+    assert pair["reason"] == "infinity that the other side does not share: 1 in A, 1 in B"
+    assert pair["diagnosis"][0]["detail"].startswith("1 value is infinite in B and infinite with the other sign in A")
+
+
+def test_a_nan_against_an_infinity(tdbg, tmp_path):
+    x = np.random.default_rng(2).standard_normal((6, 8)).astype(np.float32)
+    a, b = x.copy(), x.copy()
+    a[2, 2], b[2, 2] = np.nan, np.inf
+    pair = single(tdbg, tmp_path, a, b)
+    assert pair["reason"] == "NaN that the other side does not share: 1 in A, 0 in B"
+    assert pair["diagnosis"][0]["detail"].startswith("1 value is NaN in A and infinite in B")
+    assert pair["diagnosis"][1]["detail"].startswith("1 value is infinite in B and not in A")
+
+
+def test_a_nan_that_both_have_is_not_where_one_has_it_alone(tdbg, tmp_path):
+    x = np.random.default_rng(2).standard_normal((6, 8)).astype(np.float32)
+    x[1, 2], x[4, 5] = np.nan, np.inf
+    b = x.copy()
+    b[3, 7] = np.nan
+    pair = single(tdbg, tmp_path, x, b)
+    assert pair["diagnosis"][0]["detail"] == "1 value is NaN in B and finite in A, at channel 7 of axis 1"
+
+
+def test_no_cosine_passes_one(tdbg, tmp_path):
+    x = np.random.default_rng(1).standard_normal((8, 8))
+    sides = [x * (n + 1) for n in range(64)]
+    np.savez(tmp_path / "a.npz", **{f"{n}_query": y for n, y in enumerate(sides)})
+    np.savez(tmp_path / "b.npz", **{f"{n}_query": -3 * y if n % 2 else 3 * y for n, y in enumerate(sides)})
+    answer = compare(tdbg, tmp_path / "a.npz", tmp_path / "b.npz", status=1)
+    assert all(-1 <= p["metrics"]["cosine"] <= 1 for p in answer["pairs"])

@@ -7,7 +7,7 @@ import pytest
 from test_memory import BAR, MIB, npy_header, peak_anonymous
 
 RUNS = [{"TDBG_CPU": cpu, "TDBG_THREADS": threads} for cpu, threads in itertools.product(
-    ["scalar", "vector", ""], ["1", "2"])]
+    ["scalar", "vector", "best"], ["1", "2"])]
 
 
 def write(folder, rng):

@@ -48,6 +48,17 @@ def test_what_the_format_does_not_have_is_left_out(tdbg, tmp_path):
     assert list(header(tmp_path / "out")[0]) == ["x"]
 
 
+def test_what_was_written_as_json(tdbg, tmp_path):
+    np.savez(tmp_path / "a.npz", c=np.zeros(3, "complex128"), x=np.zeros(3, "float32"), y=np.zeros((2, 2), "int8"))
+    out = tmp_path / "out.safetensors"
+    done = tdbg.run("export", "safetensors", tmp_path / "a.npz", out, "--json", "-q")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {
+        "version": 1, "files": [{"path": str(out), "tensors": 2, "bytes": 16, "left_out": 1}]})
+    assert tdbg.fails("export", "safetensors", "--json", tmp_path / "a.npz", "-") == \
+        "tdbg: export: --json and FILE cannot both be standard output (see 'tdbg export --help')"
+    assert tdbg.run("export", "safetensors", "--json", "nowhere", out).stdout == ""
+
+
 @pytest.mark.parametrize("operands,message", [
     (["nowhere", "out"], "tdbg: nowhere: cannot open: No such file or directory"),
     (["{tmp}/a.npy", "{tmp}/no/out"], "tdbg: {tmp}/no/out: cannot create: No such file or directory"),

@@ -3,6 +3,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import torch
 
 STAGES = (
     "post_ln_pre_attn query query_final key key_final value value_final post_attn scaling sliding "
@@ -51,6 +52,31 @@ def test_every_name_works_after_the_path(tdbg, tmp_path):
     np.savez(tmp_path / "sub/b.npz", **{"x": np.zeros(1), "y[0]": np.zeros(1), "z:w": np.zeros(1)})
     for name in names(tdbg.json("ls", tmp_path)):
         assert tdbg.json("show", f"{tmp_path}:{name}")["name"] == name
+
+
+def test_names_that_meet_are_told_apart(tdbg, tmp_path):
+    torch.save({"a.b": torch.zeros(1), "a": {"b": torch.ones(1), "b#2": torch.full((1,), 2.0)}, 1: torch.full((1,), 3.0),
+                "1": torch.full((1,), 4.0)}, tmp_path / "x.pth")
+    want = {"a.b": 0, "a.b#3": 1, "a.b#2": 2, "1": 3, "1#2": 4}
+    assert names(tdbg.json("ls", tmp_path / "x.pth")) == list(want)
+    assert {name: tdbg.json("show", f"{tmp_path}/x.pth:{name}")["values"][0] for name in want} == want
+    tdbg.text("export", "safetensors", tmp_path / "x.pth", tmp_path / "x.safetensors")
+    assert names(tdbg.json("ls", tmp_path / "x.safetensors")) == list(want)
+
+
+def test_an_error_is_one_line(tdbg, tmp_path):
+    assert tdbg.fails("ls", tmp_path / "x\n\x1b[31m.npy") == f"tdbg: {tmp_path}/x??[31m.npy: cannot open: No such file or directory"
+
+
+@pytest.mark.slow
+def test_more_files_than_a_process_can_map(tdbg, tmp_path):
+    """The kernel's limit is 65530 (vm.max_map_count)."""
+    np.save(tmp_path / "one.npy", np.float32([1, 2]))
+    (tmp_path / "many").mkdir()
+    for i in range(66_000):
+        (tmp_path / "many" / f"{i}.npy").symlink_to("../one.npy")
+    assert tdbg.text("ls", tmp_path / "many").splitlines()[-1].startswith("66000 tensors, ")
+    assert tdbg.json("show", f"{tmp_path}/many:65999.npy")["values"] == [1, 2]
 
 
 def test_execution_order(tdbg, tmp_path):

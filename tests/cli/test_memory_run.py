@@ -48,6 +48,19 @@ def test_threads_are_put_in_the_order_of_time(tdbg, tmp_path):
     assert (story["peak"]["bytes"], story["held"]["bytes"]) == (70, 0)
 
 
+def test_one_of_each(tdbg, tmp_path):
+    """No moment of waste is ever reached: none is told of a time before the first event."""
+    run = Run(tmp_path / "run")
+    run.blocks([("a", 5 * MS, 0x1000, 100), ("a", 6 * MS, 0x1000, 0)])
+    run.step()
+    run.close()
+    (story,) = tdbg.json("memory", tmp_path / "run")["memory"]
+    assert {f["moment"]: f["time"] for f in story["fragmentation"][:2]} == {"peak": 0, "worst": 0}
+    text = tdbg.text("memory", tmp_path / "run")
+    assert ": 1 allocation of 100 B in all, 1 release, " in text and "peak: 100 B in 1 block after 0 s\n" in text
+    assert "still held at the end: 0 B in 0 blocks\n" in text
+
+
 def test_snapshots(tdbg, tmp_path):
     run = Run(tmp_path / "run")
     run.blocks([("a", 1 * MS, 0x1000, 100), ("b", 3 * MS, 0x2000, 300), ("a", 5 * MS, 0x1000, 0)])

@@ -61,7 +61,10 @@ def test_without_history(tdbg, tmp_path, form):
     (story,) = tdbg.json("memory", path, status=1)["memory"]  # the holes are there all the same
     assert story["held"]["bytes"] == 26 * MIB
     assert story["held"]["leaks"] == 0
+    assert not any(row["grows"] for row in story["held"]["owners"])
     assert story["note"].startswith("without a history")
+    reserved = {view["moment"]: view["reserved"] for view in story["fragmentation"]}
+    assert reserved["peak"] == reserved["end"] > 26 * MIB
     assert story["peak"]["owners"][0]["owner"].startswith("remember_loss (model.py:10)")
 
 
@@ -93,6 +96,21 @@ def test_devices_snapshots_and_out_of_memory(tdbg, tmp_path):
     assert stories[0]["note"] == "out of memory: 1000000000000 bytes were asked for and 12345 were free on the device"
     assert [mark["name"] for mark in stories[1]["snapshots"]] == ["snapshot 1", "snapshot 2"]
     assert [row["bytes"] for row in stories[1]["difference"]["owners"]] == [MIB]
+
+
+@pytest.mark.parametrize("time", ["0s", "0.0001s", "0.05s"])
+def test_any_time_within_the_history_is_a_snapshot(tdbg, tmp_path, time):
+    """Also one after the last block came or went, while the history goes on, and where another GPU did nothing."""
+    device = Device()
+    device.alloc(MIB, stack("early"))
+    device.alloc(2 * MIB, stack("late"))
+    device.time += 100_000
+    device.event("segment_alloc", 0x7A0000000000, SEGMENT)
+    path = save(tmp_path / "snapshot.pickle", device, Device(index=1))
+    (story,) = tdbg.json("memory", "--snapshot", time, "--snapshot", "end", path)["memory"]
+    assert story["difference"]["from"] == time and story["difference"]["to"] == "end"
+    assert sum(row["bytes"] for row in story["difference"]["owners"]) == (0 if time == "0.05s" else 3 * MIB if time == "0s" else 2 * MIB)
+    assert tdbg.fails("memory", "--snapshot", "0.2s", "--snapshot", "end", path).endswith("no memory snapshot '0.2s'")
 
 
 def test_compressed(tdbg, tmp_path):

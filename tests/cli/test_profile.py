@@ -135,6 +135,9 @@ def test_rows_asked_for(tdbg, tmp_path):
     assert names("--sort", "self", "--top", 2) == ["model", "layers.0"]
     assert names("--sort", "name") == ["model", "layers.0", "layers.1", "layers.2", "layers.3"]
     assert names("--flat") == ["layers.0", "layers.1", "layers.2", "layers.3", "model"]
+    flat = tdbg.json("profile", "--flat", tmp_path / "run")
+    assert [row["name"] for row in flat["names"]] == names("--flat") and "scopes" not in flat
+    assert [row["places"] for row in flat["names"]] == [1] * 5 and sum(row["share"] for row in flat["names"]) == pytest.approx(1)
 
 
 def test_a_slow_layer_stands_out(tdbg, tmp_path):

@@ -135,6 +135,18 @@ def test_events_that_lack_what_they_need(tdbg, tmp_path):
     assert times(document) == {"b": (1, 0, 0)} and document["skipped_events"] == 4
 
 
+def test_events_whose_time_is_not_known(tdbg, tmp_path):
+    """null, or what Python's json makes of a NaN."""
+    events = [*NESTED, span("a", None, 3), span("b", 4, float("nan")), span("c", float("nan"), 1)]
+    document = tdbg.json("profile", write(tmp_path / "t.json", events))
+    assert times(document) == EXPECTED and document["skipped_events"] == 3
+
+
+def test_a_byte_order_mark(tdbg, tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps(NESTED), encoding="utf-8-sig")
+    assert times(tdbg.json("profile", tmp_path / "t.json")) == EXPECTED
+
+
 def test_escapes_in_names(tdbg, tmp_path):
     events = [span('say "hi"\n\u00e4\u4e2d\U0001f600', 0, 1)]
     for ascii_only in (True, False):

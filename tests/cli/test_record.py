@@ -1,23 +1,22 @@
 """The recorder, through its C API: a program (tests/programs/recording.c) records, tdbg and sqlite3 read."""
+import contextlib
+import io
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import struct
 import subprocess
+import tarfile
 import time
+import zipfile
 
 import numpy as np
 import pytest
-from built import BINARY, PATIENCE
-
-PROGRAM = BINARY.parent / "tests" / "recording"
-
-
-def environment(**more):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("TDBG_RUN")}
-    return {**clean, **more}
+from built import PATIENCE
+from recording import PROGRAM, Talking, environment
 
 
 def record(script, run, capture=None, status=0, **env):
@@ -98,6 +97,17 @@ def test_strides(tmp_path, work):
     assert np.array_equal(kept["every.other"], x[::2])
 
 
+def test_axes_that_run_backwards(tmp_path, work):
+    x = np.arange(24, dtype="float32").reshape(4, 6)
+    views = {"flipped": x[::-1, ::-1], "rows": x[::-1], "other": x[:, ::-2]}
+    record([tensor(work, name, x, strides=",".join(str(s // 4) for s in v.strides), shape=v.shape)
+            + f" {v.__array_interface__['data'][0] - x.__array_interface__['data'][0]}" for name, v in views.items()]
+           + [tensor(work, "beyond", x, strides=f"{-2**62},1", shape=x.shape)], tmp_path / "run")
+    kept = {n: np.frombuffer(b, "float32").reshape(s) for n, (_, s, b) in step_file(tmp_path / "run" / "step-00000000.safetensors").items()}
+    assert all(np.array_equal(kept[name], v) for name, v in views.items()) and "beyond" not in kept
+    assert rows(tmp_path / "run", "select text from note") == [("beyond: strides that reach beyond any memory",)]
+
+
 def test_a_type_the_file_cannot_hold_leaves_statistics(tdbg, tmp_path, work):
     z = np.array([3 + 4j, 0], "complex128")
     record([tensor(work, "z", z), tensor(work, "x", np.ones(3, "float32"))], tmp_path / "run")
@@ -143,6 +153,29 @@ def test_capture_rules(tmp_path, work):
     assert (shape, np.frombuffer(data, "float32").tolist()) == ([3], [15, 16, 17])
 
 
+@pytest.mark.parametrize("pattern, kept", [
+    ("lstm.output[0]", ["lstm.output[0]"]), ("*.output[0]", ["lstm.output[0]"]), ("*[1][0]", ["lstm.output[1][0]"]),
+    ("head[01]", ["head0", "head1"]), ("x[y", ["x[y"]),
+])
+def test_names_with_brackets_are_patterns_of_themselves(tmp_path, work, pattern, kept):
+    names = ["lstm.output[0]", "lstm.output[1][0]", "lstm.output[00]", "head0", "head1", "x[y"]
+    record([tensor(work, name, np.float32([1])) for name in names], tmp_path / "run", f"{pattern}=full")
+    assert [name for (name,) in rows(tmp_path / "run", "select name from tensor")] == kept
+
+
+def test_steps_below_zero_are_steps(tdbg, tmp_path, work):
+    """A warm-up may count down to 0."""
+    script = []
+    for step in (-2, -1, 0, 1):
+        script += [f"step {step}", tensor(work, "x", np.float32([step])), tensor(work, "y", np.float32([step]))]
+    record(script, tmp_path / "run", "y@every:2=full; x=full")
+    listed = tdbg.json("ls", tmp_path / "run")
+    assert [t["name"] for t in listed["tensors"]] == ["step--2/x", "step--2/y", "step--1/x", "step-0/x", "step-0/y", "step-1/x"]
+    assert listed["skipped"] == [] and tdbg.json("show", f"{tmp_path}/run:step--1/x")["values"] == [-1]
+    record([tensor(work, "z", np.float32([1]))], tmp_path / "run", REPLACE="1")
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["run.db", "step-00000000.safetensors"]
+
+
 def test_a_sketch_is_a_histogram(tmp_path, work):
     x = np.random.default_rng(3).normal(size=5000).astype("float32")
     record([tensor(work, "x", x)], tmp_path / "run", "*=sketch")
@@ -157,6 +190,8 @@ def test_a_sketch_is_a_histogram(tmp_path, work):
     ("*@a:b=full", 'capture rule for "*": steps "a:b" are neither FIRST:LAST:STRIDE nor every:N'),
     ("*@every:0=full", 'capture rule for "*": steps "every:0" are neither FIRST:LAST:STRIDE nor every:N'),
     (";".join(["a=full"] * 65), "more than 64 capture rules"),
+    ("*=slice:[", 'capture rule for "*": bad slice [[]: expected integers, ranges a:b:c and ... between commas'),
+    ("*=slice:0:2:0", 'capture rule for "*": bad slice [0:2:0]: a step of zero'),
 ])
 def test_bad_rules(tmp_path, rules, message):
     assert record([], tmp_path / "run", rules, status=2) == f"recording: {tmp_path}/run: {message}"
@@ -168,18 +203,91 @@ def test_one_name_twice_in_a_step(tdbg, tmp_path, work):
     assert tdbg.json("show", f"{tmp_path}/run:step-0/x#3")["values"] == [2]
 
 
+@pytest.mark.parametrize("given, kept", [
+    ("x x#2 x", "x x#2 x#3"), ("x x x#2", "x x#2 x#2#2"), ("x#2 x x x", "x#2 x x#3 x#4"),
+    ("__metadata__ x __metadata__", "__metadata__#2 x __metadata__#3"),
+    pytest.param(f"{'n' * 5000} {'n' * 4090}", f"{'n' * 4000} {'n' * 4000}#2", id="long"),
+])
+def test_names_that_a_number_would_collide_with(tdbg, tmp_path, work, given, kept):
+    line = tensor(work, "NAME", np.float32([1])).split(" ", 2)[2]
+    record([f"tensor {name} {line}" for name in given.split()], tmp_path / "run")
+    assert [t["name"] for t in tdbg.json("ls", tmp_path / "run")["tensors"]] == kept.split()
+    assert [name for (name,) in rows(tmp_path / "run", "select name from tensor order by id")] == kept.split()
+
+
+def test_names_that_are_no_text_are_told_apart(tdbg, tmp_path, work):
+    line = tensor(work, "NAME", np.float32([1])).split(" ", 2)[2]
+    script = b"".join(b"tensor a%c %s\n" % (byte, line.encode()) for byte in (0xfe, 0xff))
+    subprocess.run([PROGRAM, tmp_path / "run"], input=script, check=True, env=environment(), timeout=60 * PATIENCE)
+    assert [t["name"] for t in tdbg.json("ls", tmp_path / "run")["tensors"]] == ["a?", "a?#2"]
+
+
+def test_steps_that_begin_anew_are_told_apart(tdbg, tmp_path, work):
+    """Epochs that each count from 0: in the order they ran, each reachable."""
+    script = []
+    for epoch in range(3):
+        for step in range(2):
+            script += [f"step {step}", tensor(work, "x", np.float32([10 * epoch + step])), tensor(work, "s", np.float32([epoch]))]
+    record(script, tmp_path / "run", "x=full;*=stats")
+    steps = ["step-0", "step-1", "step-0#2", "step-1#2", "step-0#3", "step-1#3"]
+    assert [t["name"] for t in tdbg.json("ls", tmp_path / "run")["tensors"]] == [f"{step}/x" for step in steps]
+    assert [tdbg.json("show", f"{tmp_path}/run:{step}/x")["values"] for step in steps] == [[0], [1], [10], [11], [20], [21]]
+    only = [t["name"] for t in tdbg.json("stats", tmp_path / "run")["tensors"] if t["name"].endswith("/s")]
+    assert only == [f"{step}/s" for step in steps]
+
+
 def test_many_tensors_go_on_in_a_second_file(tdbg, tmp_path, work):
     line = tensor(work, "NAME", np.float32([1, 2]))
     names = [f"layers.{i}.a_rather_long_name_for_an_output" for i in range(2000)]
     record([line.replace("NAME ", n + " ", 1) for n in names], tmp_path / "run")
     assert sorted(p.name for p in (tmp_path / "run").glob("step-*")) == ["step-00000000-2.safetensors", "step-00000000-3.safetensors", "step-00000000.safetensors"]
-    assert sorted(t["name"] for t in tdbg.json("ls", tmp_path / "run")["tensors"]) == sorted(names)
+    assert [t["name"] for t in tdbg.json("ls", tmp_path / "run")["tensors"]] == names
 
 
-def test_what_makes_no_tensor_is_noted(tmp_path, work):
-    record([tensor(work, "a", np.float32([1]), dtype="float31"), tensor(work, "b", np.float32([1]))], tmp_path / "run")
+def test_what_makes_no_tensor_is_noted_and_told(tdbg, tmp_path, work):
+    bad, good = (tensor(work, name, np.float32([1]), dtype=dtype) for name, dtype in (("a", "float31"), ("b", None)))
+    record([bad, good], tmp_path / "run")
     assert rows(tmp_path / "run", "select kind, text from note") == [("trouble", 'a: unknown type "float31"')]
     assert rows(tmp_path / "run", "select name from tensor") == [("b",)]
+    assert [s["reason"] for s in tdbg.json("ls", tmp_path / "run")["skipped"]] == [
+        'trouble while recording: a: unknown type "float31"']
+    record([bad, good, bad], tmp_path / "again")
+    assert [s["reason"] for s in tdbg.json("ls", tmp_path / "again")["skipped"]] == [
+        'trouble while recording, 2 times; the first: a: unknown type "float31"']
+
+
+def test_reading_a_run_that_ended_leaves_nothing_behind(tdbg, tmp_path, work):
+    record([tensor(work, "x", np.float32([1]))], tmp_path / "run")
+    for command in ("ls", "stats", "profile", "check"):
+        tdbg.run(command, tmp_path / "run")
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["run.db", "step-00000000.safetensors"]
+
+
+def test_names_reach_no_terminal_as_they_are(tdbg, tmp_path):
+    script = b"begin evil\x1b[31m\nscalar s\x1b]0;x\x07 0 nan\nalloc 1 100\nsnapshot now\x1b[2J\nend\n"
+    subprocess.run([PROGRAM, tmp_path / "run"], input=script, check=True, env=environment(), timeout=60 * PATIENCE)
+    seen = "".join(tdbg.run(command, tmp_path / "run").stdout for command in ("profile", "memory", "check"))
+    assert "\x1b" not in seen and "\x07" not in seen
+    assert all(name in seen for name in ("evil?[31m", "s?]0;x?", "now?[2J"))
+
+
+def test_calls_without_a_name_are_noted(tmp_path):
+    record(["nothing", "scalar x 0 1"], tmp_path / "run")
+    assert [text for (text,) in rows(tmp_path / "run", "select text from note where kind = 'trouble'")] == [
+        "tdbg_tensor: no name", "x: no tensor", "(no name): no tensor", "tdbg_tensor: no name", "tdbg_scope_begin: no name", "tdbg_scalar: no name",
+        "tdbg_snapshot: no name"]
+    assert spans(tmp_path / "run") == [("/(no name)", 0, 0, 0)]
+    assert rows(tmp_path / "run", "select name from scalar") == [("x",)]
+
+
+def test_a_tensor_without_memory_for_its_copy_is_noted(tmp_path, work):
+    """A view may show more than any memory holds: strides of zero. The program goes on without it."""
+    huge = tensor(work, "huge", np.float64([1]), shape=(1 << 20, 1 << 20, 1 << 7), strides="0,0,0")
+    sanitizers = {f"{s}_OPTIONS": f"{os.environ.get(f'{s}_OPTIONS', '')}:allocator_may_return_null=1" for s in ("ASAN", "TSAN")}
+    record([huge, tensor(work, "x", np.float32([1]))], tmp_path / "run", **sanitizers)
+    assert rows(tmp_path / "run", "select kind, text from note") == [
+        ("trouble", "huge: no memory for a copy of 1125899906842624 bytes: not recorded")]
+    assert rows(tmp_path / "run", "select name from tensor") == [("x",)]
 
 
 # --- scopes, numbers, memory ---------------------------------------------------------------------------------
@@ -260,10 +368,32 @@ def test_a_folder_with_a_run_is_left_alone(tmp_path):
     assert rows(tmp_path / "deep" / "run", "select value from scalar") == [(1.0,)]
 
 
+@pytest.mark.parametrize("options", [{}, {"NO_CONTROL": "1"}], ids=["asked", "looked at"])
+def test_a_run_that_is_being_recorded_is_not_replaced(tmp_path, options):
+    run = tmp_path / "run"
+    with Talking(run, **options) as program:
+        program.say("scalar x 0 1", "step 1", "saved 0")
+        assert program.hear() == "saved 0"
+        complaint = record([], run, status=2, REPLACE="1")
+        assert complaint == f"recording: {run}: a process records into it now: not replaced"
+        program.kill()
+        program.wait()
+    assert rows(run, "select value from scalar") == [(1.0,)]
+    record(["scalar x 0 2"], run, REPLACE="1")  # killed: nobody's any more
+    record(["scalar x 0 3"], run, REPLACE="1")
+    assert rows(run, "select value from scalar") == [(3.0,)]
+
+
 def test_a_place_that_cannot_be(tmp_path):
     (tmp_path / "file").write_text("x")
     message = record([], tmp_path / "file" / "run", status=2)
     assert message == f"recording: {tmp_path}/file/run: cannot make the folder: Not a directory"
+
+
+def test_a_cpu_that_is_not_there(tmp_path):
+    """Said when recording begins, not at the first tensor."""
+    message = record([], tmp_path / "run", status=2, TDBG_CPU="abacus")
+    assert "TDBG_CPU=abacus: this machine has " in message
 
 
 def test_the_environment_turns_it_on(tdbg, tmp_path, work):
@@ -284,9 +414,52 @@ def test_ranks(tdbg, tmp_path, work, names):
     assert tdbg.json("diff", tmp_path / "run", tmp_path / "w.npy", "--match", "shape")["summary"]["identical"] == 1
 
 
+@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+def test_a_run_in_an_archive_is_a_run(tdbg, tmp_path, work, kind):
+    """Whatever the order of its files, and under the folders it lies in."""
+    script = [line for step in range(12) for line in (f"step {step}", *(tensor(work, name, np.float32([step])) for name in "zya"))]
+    record(script, tmp_path / "run")
+    names = [t["name"] for t in tdbg.json("ls", tmp_path / "run")["tensors"]]
+    assert names[:4] == ["step-0/z", "step-0/y", "step-0/a", "step-1/z"] and len(names) == 36
+    files, path = sorted((tmp_path / "run").iterdir(), reverse=True), tmp_path / f"run.{kind}"
+    files = [f for f in files if f.is_file()]
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for f in files:
+                archive.write(f, f"some/where/{f.name}")
+    else:
+        with tarfile.open(path, "w:gz") as archive:
+            for f in files:
+                archive.add(f, f"some/where/{f.name}")
+    listed = tdbg.json("ls", path)
+    assert [t["name"] for t in listed["tensors"]] == names and listed["skipped"] == []
+    assert tdbg.json("diff", path, tmp_path / "run")["summary"]["identical"] == 36
+
+
+def test_ranks_in_an_archive(tdbg, tmp_path, work):
+    for rank in range(2):
+        record([tensor(work, "w", np.float32([rank]))], tmp_path / "run", RANK=str(rank), WORLD_SIZE="2")
+    shutil.make_archive(tmp_path / "run", "zip", tmp_path, "run")
+    assert [t["name"] for t in tdbg.json("ls", tmp_path / "run.zip")["tensors"]] == ["rank-0/w", "rank-1/w"]
+
+
+def test_what_an_archive_merely_calls_a_run(tdbg, tmp_path):
+    np.save(npy := io.BytesIO(), np.float32([1]))
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("run.db", b"SQLite format 3\0" + bytes(500))
+        archive.writestr("x.npy", npy.getvalue())
+    listed = tdbg.json("ls", tmp_path / "x.zip")
+    assert [t["name"] for t in listed["tensors"]] == ["x.npy"] and [s["name"] for s in listed["skipped"]] == ["run.db"]
+
+
 def test_a_forked_child_is_not_recorded(tmp_path):
     assert record(["begin a", "end", "fork", "begin b", "end"], tmp_path / "run") == "child 0\n"
     assert [s[0] for s in spans(tmp_path / "run")] == ["/a", "/b"]
+
+
+def test_forked_children_do_not_wait_for_a_lock_nobody_lets_go(tmp_path):
+    assert record(["forks 300"], tmp_path / "run") == "stuck 0\n"
+    assert rows(tmp_path / "run", "select count(*) from tensor") == [(1200,)]
 
 
 # --- dying, growing, failing ---------------------------------------------------------------------------------
@@ -297,17 +470,12 @@ def read_while_running(tdbg, run):
 
 
 def test_readable_while_it_grows(tdbg, tmp_path, work):
-    program = subprocess.Popen([PROGRAM, tmp_path / "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
-
-    def say(*lines):
-        program.stdin.write("".join(line + "\n" for line in lines))
-        program.stdin.flush()
-
-    say(tensor(work, "x", np.float32([1])), "step 1", tensor(work, "x", np.float32([2])), "saved 0")
-    assert program.stdout.readline() == "saved 0\n"
+    program = Talking(tmp_path / "run")
+    program.say(tensor(work, "x", np.float32([1])), "step 1", tensor(work, "x", np.float32([2])), "saved 0")
+    assert program.hear() == "saved 0"
     assert read_while_running(tdbg, tmp_path / "run") == ["x"]  # step 1 is under way
-    say("step 2", "saved 1")
-    assert program.stdout.readline() == "saved 1\n"
+    program.say("step 2", "saved 1")
+    assert program.hear() == "saved 1"
     assert read_while_running(tdbg, tmp_path / "run") == ["step-0/x", "step-1/x"]
     program.stdin.close()
     assert program.wait(10 * PATIENCE) == 0
@@ -348,19 +516,47 @@ def test_killed_while_recording(tdbg, tmp_path, rounds):
         subprocess.run(["rm", "-r", run], check=True)
 
 
-def test_full_disk(tdbg, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "none", disk], capture_output=True).returncode:
+NO_SPACE = ("recording: cannot write the values of a step: No space left on device", "recording: no space left")
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], capture_output=True).returncode:
         pytest.skip("needs to mount a small file system")
     try:
-        message = record(["spin 40 65536"], disk / "run", status=2)
-        assert message in ("recording: cannot write the values of a step: No space left on device", "recording: no space left",
-                           "recording: could not write everything")
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_full_disk(tdbg, tmp_path):
+    with small_disk(tmp_path / "disk", "6m") as disk:
+        assert record(["spin 40 65536"], disk / "run", status=2) in NO_SPACE
         saved = [t["name"] for t in tdbg.json("ls", disk / "run")["tensors"]]
         assert len(saved) >= 4 and len(saved) % 4 == 0
-    finally:
-        subprocess.run(["umount", disk], check=True)
+
+
+def test_a_disk_that_is_full_for_the_last_step(tdbg, tmp_path, work):
+    with small_disk(tmp_path / "disk", "6m") as disk:
+        program = Talking(disk / "run")
+        program.say(tensor(work, "x", np.float32([1])), "step 1", tensor(work, "x", np.float32([2])), "saved 0")
+        assert program.hear() == "saved 0"
+        with pytest.raises(OSError), open(disk / "rest", "wb", buffering=0) as rest:
+            while True:
+                rest.write(bytes(4096))
+        _, complaint = program.communicate(timeout=60 * PATIENCE)
+        assert (program.returncode, complaint.strip() in NO_SPACE) == (2, True), complaint
+        (disk / "rest").unlink()
+        assert [t["name"] for t in tdbg.json("ls", disk / "run")["tensors"]] == ["x"]
+
+
+@pytest.mark.parametrize("size", ["4k", "32k"])
+def test_a_disk_that_is_full_at_the_beginning(tdbg, tmp_path, size):
+    """Nothing stays that would be taken for a run."""
+    with small_disk(tmp_path / "disk", size) as disk:
+        assert record([], disk, status=2) == f"recording: {disk}: no space left"
+        assert list(disk.iterdir()) == []
 
 
 # --- a run that lies -----------------------------------------------------------------------------------------
@@ -385,6 +581,13 @@ def test_an_index_that_lies(tdbg, tmp_path, work, statement, message):
     record([tensor(work, "x", np.float32([1]))], tmp_path / "run")
     spoil(tmp_path / "run", statement)
     assert message in tdbg.fails("ls", tmp_path / "run")
+
+
+def test_a_run_that_has_only_begun(tdbg, tmp_path):
+    """Its index is empty until all that a reader needs is in it; a watcher never sees half of one."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.db").touch()
+    assert tdbg.fails("ls", tmp_path / "run") == f"tdbg: {tmp_path}/run: nothing is recorded yet: the run has only begun"
 
 
 def test_an_index_that_is_none(tdbg, tmp_path, work):

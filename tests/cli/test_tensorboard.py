@@ -2,6 +2,7 @@
 
 tests/conformance/test_tensorboard.py has the real TensorBoard read such files.
 """
+import pathlib
 import struct
 
 import numpy as np
@@ -110,7 +111,7 @@ def test_histograms_of_sketches(tdbg, tmp_path):
     run.tensor("unfinished", values, kind=SKETCH)
     run.close()
     said = tdbg.text("export", "tensorboard", run.folder, tmp_path / "logs")
-    assert "0 scalars, 2 histograms\n1 tensors without a histogram" in said
+    assert "0 scalars, 2 histograms\n1 tensor without a histogram: statistics alone were kept" in said
     first, second = events(tmp_path / "logs")
     assert first[1:4] == (12, "layers.0.output", "histograms")
     counts, edges = np.histogram(values.astype("float64"), 64)
@@ -147,7 +148,10 @@ def test_ranks_become_runs(tdbg, tmp_path):
         run = Run(tmp_path / "run" / f"rank-{rank}")
         run.scalar("loss", 0, float(rank))
         run.close()
-    tdbg.text("export", "tensorboard", tmp_path / "run", tmp_path / "logs")
+    said = tdbg.json("export", "tensorboard", tmp_path / "run", tmp_path / "logs")
+    assert [(pathlib.Path(f.pop("path")).parent, f) for f in said["files"]] == [
+        (tmp_path / "logs" / f"rank-{rank}", {"scalars": 1, "histograms": 0, "without_histogram": 0, "left_out": 0})
+        for rank in range(2)]
     assert [next(events(tmp_path / "logs" / f"rank-{rank}"))[4] for rank in range(2)] == [0.0, 1.0]
 
 

@@ -1,7 +1,5 @@
 """PyTorch files, both formats, written by torch itself and read bit for bit."""
 import collections
-import io
-import pickle
 import warnings
 import zipfile
 

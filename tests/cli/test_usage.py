@@ -1,5 +1,6 @@
 """The command line itself: options, help, mistakes, streams that break, Ctrl-C."""
 import os
+import pathlib
 import pty
 import re
 import signal
@@ -8,19 +9,38 @@ import time
 
 import numpy as np
 import pytest
+from built import PATIENCE, ROOT
 
-COMMANDS = ["ls", "show", "stats"]
+COMMANDS = ["diff", "batch", "serve", "ls", "show", "stats", "check", "console", "profile", "memory", "export"]
 
 
-def test_overview_and_help(tdbg):
+def test_overview(tdbg):
     overview = tdbg.text("--help")
-    assert tdbg.text("help") == overview
-    for command in COMMANDS:
-        assert re.search(rf"^  {command} ", overview, re.M)
-        text = tdbg.text(command, "--help")
-        assert text == tdbg.text("help", command) == tdbg.text(command, "-h", "whatever")
-        assert text.startswith(f"Usage: tdbg {command} ") and f"  tdbg {command} " in text
-        assert max(map(len, text.splitlines())) <= 110
+    assert tdbg.text("help") == tdbg.text("-h") == overview
+    listed = re.findall(r"^  ([a-z]+) +[A-Z]", overview, re.M)
+    described = re.findall(r"^\| `tdbg ([a-z]+)", (ROOT / "README.md").read_text(), re.M)
+    assert listed == COMMANDS == list(dict.fromkeys(described))
+    assert max(map(len, overview.splitlines())) <= 105
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(tdbg, command):
+    text = tdbg.text(command, "--help")
+    assert text == tdbg.text("help", command) == tdbg.text(command, "-h", "whatever")
+    assert text.startswith(f"Usage: tdbg {command} ")
+    options, rest = text.split("Options:\n")[1].split("\n\n", 1)
+    assert "\nExamples:\n" in rest and re.search(rf"^  (echo .* \| )?tdbg {command} ", rest.split("\nExamples:\n")[1], re.M)
+    assert max(map(len, text.splitlines())) <= 105
+    columns = {re.match(r"  (?:-\w,|   ) --[a-z-]+(?: [A-Z=]+)? {2,}", line).end() for line in options.splitlines() if "--" in line[:8]}
+    assert len(columns) == 1, "the explanations stand below each other"
+
+
+def test_help_fits_a_narrow_terminal(tdbg):
+    options = tdbg.text("diff", "--help", env={"COLUMNS": "60"}).split("Options:\n")[1].split("\n\n")[0]
+    assert max(map(len, options.splitlines())) <= 60
+
+
+def test_version(tdbg):
     assert re.fullmatch(r"tdbg \d+\.\d+\.\d+\n", tdbg.text("--version"))
 
 
@@ -70,21 +90,21 @@ def test_no_colours_unless_a_terminal(tdbg, tmp_path):
     assert "\033" not in tdbg.text("stats", tmp_path / "a.npy", env={"NO_COLOR": ""})
 
 
-def on_terminal(tdbg, args, env, interrupt_after=None):
-    """Runs with stdout and stderr on a terminal; its output and exit status."""
+def on_terminal(tdbg, args, env, interrupt_at=None):
+    """Runs with stdout and stderr on a terminal; its output and exit status. Ctrl-C comes once it shows `interrupt_at`."""
     master, slave = pty.openpty()
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", **env}
     process = subprocess.Popen([tdbg.binary, *map(str, args)], stdout=slave, stderr=slave, env=environment)
     os.close(slave)
-    if interrupt_after:
-        time.sleep(interrupt_after)
-        process.send_signal(signal.SIGINT)
     output = b""
     while True:
         try:
             output += os.read(master, 65536)
         except OSError:  # everybody on the other side is gone
             break
+        if interrupt_at and re.search(interrupt_at, output.decode(errors="ignore")):
+            process.send_signal(signal.SIGINT)
+            interrupt_at = None
     os.close(master)
     return output.decode(), process.wait(timeout=60)
 
@@ -106,13 +126,23 @@ def huge(path):
     return path
 
 
+def await_handler(process, number):
+    """Until the process catches the signal, which it does before it begins to work."""
+    late = time.monotonic() + 30 * PATIENCE
+    while time.monotonic() < late and process.poll() is None:
+        caught = re.search(r"^SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.M)
+        if int(caught[1], 16) >> (number - 1) & 1:
+            return
+        time.sleep(0.01)
+
+
 def test_interrupt(tdbg, tmp_path):
     big = huge(tmp_path / "big.npy")
     for args in (["stats", big], ["show", "--json", big], ["show", big, "--csv", tmp_path / "out.csv"]):
         process = subprocess.Popen(
             [tdbg.binary, *map(str, args)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
-        time.sleep(0.3)
+        await_handler(process, signal.SIGINT)
         assert process.poll() is None, "over before it could be interrupted"
         process.send_signal(signal.SIGINT)
         started = time.monotonic()
@@ -124,9 +154,8 @@ def test_interrupt(tdbg, tmp_path):
 
 def test_progress_and_a_clean_terminal(tdbg, tmp_path):
     big = huge(tmp_path / "big.npy")
-    output, status = on_terminal(tdbg, ["stats", big], {"COLUMNS": "80"}, interrupt_after=1.0)
+    output, status = on_terminal(tdbg, ["stats", big], {"COLUMNS": "80"}, interrupt_at="statistics  [▏▎▍▌▋▊▉█]+ +[0-9]+ %")
     assert status == 130
-    assert re.search("statistics  [▏▎▍▌▋▊▉█]+ +[0-9]+ %", output)
     assert output.endswith("\r\033[K")
     frames = output.split("\r\033[K")
     assert all(len(frame) < 80 for frame in frames)

@@ -68,6 +68,11 @@ static void the_public_functions(void **state)
     tdbg_input_close(&input);
     unlink(path);
     assert_fails(tdbg_input_open(&input, path, &error), TDBG_IO, "cannot open: No such file or directory");
+    assert_fails(tdbg_input_open(&input, NULL, &error), TDBG_MISUSE, "no path");
+    tdbg_diff *diff = NULL;
+    assert_fails(tdbg_diff_open(&diff, path, NULL, NULL, &error), TDBG_MISUSE, "no path of B");
+    tdbg_input_close(NULL);
+    tdbg_diff_close(NULL);
 }
 
 /* Every slice of a tensor that has no strides (here: affine) against the same slice of one that has. */

@@ -126,6 +126,8 @@ static void layers_and_stages(void **state)
     assert_place("layer_3_attn.npy", 3, "attn");
     assert_place("model.safetensors:model.layers.3.mlp.experts.5.w1", 3, "mlp.experts.5.w1");
     assert_place("layer_03.pt:self_attn.q", 3, "self_attn.q");
+    assert_place("blk.3.attn_q.safetensors:tensor", 3, "attn_q");
+    assert_place("blk.3.attn_q.safetensors:weight", 3, "attn_q.weight");
     assert_place("encoder.block.2.layer.1.DenseReluDense.wi", 2, "layer.1.DenseReluDense.wi");
     assert_place("features.0.weight", -1, "features.0.weight");
     assert_place("layer_norm.weight", -1, "layer_norm.weight");
@@ -150,16 +152,21 @@ static void order_of_execution(void **state)
                  NAMES("2_query.pth", "2_key.pth", "2_zebra.pth", "10_query.pth", "ids.pth"));
     assert_order(NAMES("rope.freqs", "model.layers.10.b", "model.layers.2.b", "model.layers.2.a", "last"),
                  NAMES("rope.freqs", "model.layers.2.b", "model.layers.2.a", "model.layers.10.b", "last"));
-    /* In a file sorted by name the head comes first. */
+    /* In a file sorted by name the head comes first, and before the norm it reads. */
     assert_order(
         NAMES("lm_head.weight", "model.layers.0.a", "model.norm.weight", "model.embed_tokens.weight"),
-        NAMES("model.embed_tokens.weight", "model.layers.0.a", "lm_head.weight", "model.norm.weight"));
+        NAMES("model.embed_tokens.weight", "model.layers.0.a", "model.norm.weight", "lm_head.weight"));
     /* Two stacks run one after the other, two folders of one stack do not. */
     assert_order(NAMES("encoder.layers.0.w", "encoder.layers.1.w", "encoder.end", "decoder.layers.0.w"),
                  NAMES("encoder.layers.0.w", "encoder.layers.1.w", "encoder.end", "decoder.layers.0.w"));
     assert_order(NAMES("attn/0_query.pth", "attn/1_query.pth", "mlp/0_post_mlp.pth", "mlp/1_post_mlp.pth"),
                  NAMES("attn/0_query.pth", "mlp/0_post_mlp.pth", "attn/1_query.pth", "mlp/1_post_mlp.pth"));
     assert_order(NAMES("b", "a", "c"), NAMES("b", "a", "c"));
+    /* The alphabet is no order of execution; an encoder runs first wherever it is listed. */
+    assert_order(NAMES("layers.0.down_proj", "layers.0.k_proj", "layers.0.q_proj"),
+                 NAMES("layers.0.q_proj", "layers.0.k_proj", "layers.0.down_proj"));
+    assert_order(NAMES("decoder.layers.0.w", "encoder.layers.0.w"),
+                 NAMES("encoder.layers.0.w", "decoder.layers.0.w"));
 }
 
 int main(void)

@@ -159,11 +159,55 @@ static void by_family(void **state)
                    "model.layers.0.mlp.experts.1.gate_proj.weight=; "
                    "model.layers.0.mlp.experts.2.gate_proj.weight=layers.0.experts.2.w1.weight fuzzy; "
                    "=layers.0.experts.3.w1.weight");
+    /* Gemma's norm of that name is not the one before the MLP. */
+    assert_matches(NAMES("model.layers.0.post_attention_layernorm.weight",
+                         "model.layers.0.pre_feedforward_layernorm.weight"),
+                   NAMES("blk.0.ffn_norm.weight", "blk.0.post_attention_norm.weight"), "fuzzy",
+                   "model.layers.0.post_attention_layernorm.weight=blk.0.post_attention_norm.weight fuzzy; "
+                   "model.layers.0.pre_feedforward_layernorm.weight=blk.0.ffn_norm.weight fuzzy");
+    /* Experts that are shared, or all in one tensor. */
+    assert_matches(NAMES("model.layers.0.mlp.shared_experts.up_proj.weight",
+                         "model.layers.0.mlp.experts.down_proj",
+                         "model.layers.0.mlp.experts.0.up_proj.weight"),
+                   NAMES("blk.0.ffn_up_shexp.weight", "blk.0.ffn_up_exps.weight"), "fuzzy",
+                   "model.layers.0.mlp.shared_experts.up_proj.weight=blk.0.ffn_up_shexp.weight fuzzy; "
+                   "=blk.0.ffn_up_exps.weight; model.layers.0.mlp.experts.down_proj=; "
+                   "model.layers.0.mlp.experts.0.up_proj.weight=");
+    assert_matches(
+        NAMES("decoder.block.0.layer.1.EncDecAttention.q.weight",
+              "decoder.block.0.layer.0.SelfAttention.q.weight",
+              "decoder.block.0.layer.0.SelfAttention.o.weight"),
+        NAMES("dec.blk.0.cross_attn_q.weight", "dec.blk.0.attn_q.weight", "dec.blk.0.attn_o.weight"), "fuzzy",
+        "decoder.block.0.layer.1.EncDecAttention.q.weight=dec.blk.0.cross_attn_q.weight fuzzy; "
+        "decoder.block.0.layer.0.SelfAttention.q.weight=dec.blk.0.attn_q.weight fuzzy; "
+        "decoder.block.0.layer.0.SelfAttention.o.weight=dec.blk.0.attn_o.weight fuzzy");
+    assert_matches(
+        NAMES("model.decoder.layers.0.encoder_attn.out_proj.weight", "model.decoder.layers.0.fc1.weight",
+              "model.decoder.layers.0.final_layer_norm.weight"),
+        NAMES("decoder.blocks.0.mlp_ln.weight", "decoder.blocks.0.mlp.0.weight",
+              "decoder.blocks.0.cross_attn.out.weight", "decoder.blocks.0.attn.out.weight"),
+        "fuzzy",
+        "model.decoder.layers.0.encoder_attn.out_proj.weight=decoder.blocks.0.cross_attn.out.weight "
+        "fuzzy; =decoder.blocks.0.attn.out.weight; "
+        "model.decoder.layers.0.final_layer_norm.weight=decoder.blocks.0.mlp_ln.weight fuzzy; "
+        "model.decoder.layers.0.fc1.weight=decoder.blocks.0.mlp.0.weight fuzzy");
     /* Stages of a dump against the outputs of modules. */
     assert_matches(NAMES("3_query.pth", "3_post_attn_pre_resid.pth"),
                    NAMES("model.layers.3.self_attn.q_proj", "model.layers.3.self_attn.o_proj.output"), NULL,
                    "3_query.pth=model.layers.3.self_attn.q_proj fuzzy; "
                    "3_post_attn_pre_resid.pth=model.layers.3.self_attn.o_proj.output fuzzy");
+}
+
+static void one_stack_each(void **state)
+{
+    (void)state;
+    assert_matches(NAMES("vit.encoder.layer.0.intermediate.dense.weight", "classifier.weight"),
+                   NAMES("blocks.0.mlp.fc1.weight", "blocks.0.mlp.fc2.weight"), "fuzzy",
+                   "vit.encoder.layer.0.intermediate.dense.weight=blocks.0.mlp.fc1.weight fuzzy; "
+                   "=blocks.0.mlp.fc2.weight; classifier.weight=");
+    assert_matches(NAMES("vision.layers.0.fc1.weight", "text.layers.0.fc1.weight"),
+                   NAMES("layers.0.mlp.fc1.weight"), "fuzzy",
+                   "vision.layers.0.fc1.weight=; text.layers.0.fc1.weight=layers.0.mlp.fc1.weight fuzzy");
 }
 
 static void by_similar_words(void **state)
@@ -220,6 +264,21 @@ static void fused_parts(void **state)
         "h.0.attn.c_attn.weight[0/3]=blk.0.attn_q.weight fused; "
         "h.0.attn.c_attn.weight[1/3]=blk.0.attn_k.weight fused; "
         "h.0.attn.c_attn.weight[2/3]=blk.0.attn_v.weight fused; =blk.0.attn_q.bias; h.0.attn.c_attn.bias=");
+}
+
+static void fused_by_torch(void **state)
+{
+    (void)state;
+    assert_matches(NAMES("layers.0.self_attn.in_proj_weight", "layers.0.self_attn.in_proj_bias"),
+                   NAMES("blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight",
+                         "blk.0.attn_q.bias", "blk.0.attn_k.bias", "blk.0.attn_v.bias"),
+                   "fused",
+                   "layers.0.self_attn.in_proj_weight[0/3]=blk.0.attn_q.weight fused; "
+                   "layers.0.self_attn.in_proj_weight[1/3]=blk.0.attn_k.weight fused; "
+                   "layers.0.self_attn.in_proj_weight[2/3]=blk.0.attn_v.weight fused; "
+                   "layers.0.self_attn.in_proj_bias[0/3]=blk.0.attn_q.bias fused; "
+                   "layers.0.self_attn.in_proj_bias[1/3]=blk.0.attn_k.bias fused; "
+                   "layers.0.self_attn.in_proj_bias[2/3]=blk.0.attn_v.bias fused");
 }
 
 static void fill(float *data, size_t count, unsigned seed)
@@ -396,9 +455,11 @@ int main(void)
         cmocka_unit_test(layers_may_be_offset),
         cmocka_unit_test(by_exact_name),
         cmocka_unit_test(by_family),
+        cmocka_unit_test(one_stack_each),
         cmocka_unit_test(by_similar_words),
         cmocka_unit_test(threshold_is_adjustable),
         cmocka_unit_test(fused_parts),
+        cmocka_unit_test(fused_by_torch),
         cmocka_unit_test(by_shape_and_values),
         cmocka_unit_test(by_rule),
         cmocka_unit_test(bad_chains),

@@ -53,10 +53,19 @@
 
   const shapeText = (shape) => "[" + shape.join(", ") + "]";
   const placeText = (p) => (p.layer === null ? p.name : "layer " + p.layer + ", " + p.stage);
-  const errorOf = (p) => (p.metrics ? number(p.metrics.rel_l2) : NaN);
-  // A NaN or infinity that one side alone has is no small error, whatever the rest adds up to.
-  const lostIn = (m) => m.nan_a !== m.nan_b || m.inf_a !== m.inf_b;
-  const heightOf = (p) => (lostIn(p.metrics) ? Infinity : errorOf(p));
+  // A NaN or infinity that the other side does not have at that place is no small error, whatever the rest adds up
+  // to. Equal counts prove nothing: the places may be others, or the signs. But such an element is the worst of its
+  // pair before any other; and where no worst are kept, a pair that diverged without a difference has nothing else.
+  const isLost = (p) => {
+    const m = p.metrics, worst = p.worst && p.worst[0];
+    if (!m) return false;
+    if (m.nan_a !== m.nan_b || m.inf_a !== m.inf_b) return true;
+    if (m.nan_a + m.inf_a === 0 || p.verdict !== "diverged") return false;
+    return worst ? !Number.isFinite(number(worst.a)) || !Number.isFinite(number(worst.b)) : number(m.max_abs) === 0;
+  };
+  const errorOf = (p) => (isLost(p) ? Infinity : p.metrics ? number(p.metrics.rel_l2) : NaN);
+  const lostWord = (p) => (p.metrics.nan_a !== p.metrics.nan_b || (p.worst || []).some((w) => Number.isNaN(number(w.a)) || Number.isNaN(number(w.b))) ? "nan" : "inf");
+  const errorText = (p) => (isLost(p) ? lostWord(p) : short(p.metrics.rel_l2));
   const isFirst = (p) => diff.first_divergence !== null && p.index === diff.first_divergence.index;
 
   function whyText(p) {
@@ -72,7 +81,7 @@
   function decades(list) {
     const finite = [];
     for (const p of list)
-      for (const v of [heightOf(p), p.floor])
+      for (const v of [errorOf(p), p.floor])
         if (v > 0 && Number.isFinite(v)) finite.push(Math.log10(v));
     if (!finite.length) return { low: -8, high: 0 };
     const low = Math.floor(finite.reduce((a, b) => Math.min(a, b))), high = Math.ceil(finite.reduce((a, b) => Math.max(a, b)));
@@ -82,7 +91,7 @@
   function scales(list, width, height) {
     const box = { left: 58, right: width - 14, top: 28, bottom: height - 26 };
     const { low, high } = decades(list);
-    const zero = list.some((p) => heightOf(p) === 0), lost = list.some((p) => !Number.isFinite(heightOf(p)));
+    const zero = list.some((p) => errorOf(p) === 0), lost = list.some((p) => !Number.isFinite(errorOf(p)));
     const top = box.top + (lost ? 18 : 0), bottom = box.bottom - (zero ? 28 : 0);
     const step = (box.right - box.left) / list.length;
     const y = (v) => {
@@ -94,20 +103,31 @@
   }
 
   function drawBands(svg, list, s) {
-    let shaded = false, free = -Infinity;
+    const labels = [];
+    let shaded = false;
     for (let from = 0, to; from < list.length; from = to) {
       for (to = from; to < list.length && list[to].layer === list[from].layer; ) to++;
       const x = s.box.left + from * s.step, width = (to - from) * s.step, layer = list[from].layer;
       if (shaded) svg.append(drawing("rect", { class: "band", x, y: s.box.top - 20, width, height: s.box.bottom - s.box.top + 20 }));
       shaded = !shaded;
       if (layer === null) continue;
-      const text = width > 58 ? "layer " + layer : String(layer), center = x + width / 2, half = 4 * text.length;
-      if (center - half < free) continue;
-      free = center + half + 4;
+      const text = width > 58 ? "layer " + layer : String(layer);
+      labels.push({ text, center: x + width / 2, half: 4 * text.length });
+    }
+    drawLayers(svg, labels, s);
+  }
+
+  // As many layers are named as there is room for, in equal steps.
+  function drawLayers(svg, labels, s) {
+    const apart = (x, y) => !x || !y || x.center + x.half + 4 <= y.center - y.half;
+    const fits = (every) => labels.every((label, i) => i % every !== 0 || apart(labels[i - every], label));
+    const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find(fits) || labels.length;
+    labels.forEach(({ text, center }, i) => {
+      if (i % every !== 0) return;
       const label = drawing("text", { class: "axis", x: center, y: s.box.bottom + 17, "text-anchor": "middle" });
       label.textContent = text;
       svg.append(label);
-    }
+    });
   }
 
   function drawAxis(svg, s) {
@@ -128,14 +148,15 @@
     list.forEach((p, i) => {
       const x = s.box.left + i * s.step;
       if (p.floor > 0) floor += (i && list[i - 1].floor > 0 ? "L" : "M") + x.toFixed(1) + " " + s.y(p.floor).toFixed(1) + "h" + s.step.toFixed(2);
-      if (heightOf(p) > 0) trail += (trail ? "L" : "M") + s.x(i).toFixed(1) + " " + s.y(heightOf(p)).toFixed(1);
+      if (errorOf(p) > 0) trail += (trail ? "L" : "M") + s.x(i).toFixed(1) + " " + s.y(errorOf(p)).toFixed(1);
     });
     svg.append(drawing("path", { class: "trail", d: trail }), drawing("path", { class: "floor", d: floor }));
   }
 
   function pointText(p) {
     const floor = p.floor > 0 ? ", noise floor " + short(p.floor) : "", why = whyText(p);
-    return placeText(p) + ": relative error " + short(p.metrics.rel_l2) + floor + ", " + VERDICTS[p.verdict] + (why ? " (" + why + ")" : "");
+    const error = measured(p) ? "relative error " + errorText(p) + floor + ", " : "";
+    return placeText(p) + ": " + error + VERDICTS[p.verdict] + (why ? " (" + why + ")" : "");
   }
 
   function drawPoints(svg, list, s) {
@@ -145,7 +166,7 @@
       title.textContent = pointText(p);
       const point = drawing("path", {
         class: "point " + p.verdict + (isFirst(p) ? " first" : ""), d: SHAPES[p.verdict],
-        transform: `translate(${s.x(i).toFixed(1)} ${s.y(heightOf(p)).toFixed(1)}) scale(${scale}) translate(-5 -5)`,
+        transform: `translate(${s.x(i).toFixed(1)} ${s.y(errorOf(p)).toFixed(1)}) scale(${scale}) translate(-5 -5)`,
       }, title);
       point.addEventListener("click", () => choose(p, true));
       point.addEventListener("mouseenter", () => moveCursor(i));
@@ -153,13 +174,14 @@
     });
   }
 
+  // Above all points, with a line down to its own: what follows is often higher.
   function drawCall(svg, list, s) {
     const i = list.findIndex(isFirst);
     if (i < 0) return;
-    const left = s.x(i) > (s.box.left + s.box.right) / 2;
-    const call = drawing("text", { class: "call", x: s.x(i) + (left ? 6 : -6), y: Math.max(s.y(heightOf(list[i])) - 12, 12), "text-anchor": left ? "end" : "start" });
+    const x = s.x(i), left = x > (s.box.left + s.box.right) / 2;
+    const call = drawing("text", { class: "call", x: x + (left ? -6 : 6), y: 12, "text-anchor": left ? "end" : "start" });
     call.textContent = "first divergence: " + placeText(list[i]);
-    svg.append(call);
+    svg.append(drawing("line", { class: "call", x1: x, x2: x, y1: 2, y2: Math.max(s.y(errorOf(list[i])) - 8, 2) }), call);
   }
 
   function drawChart() {
@@ -182,7 +204,7 @@
     const p = chart.points[i], s = chart.scale;
     chart.at = i;
     chart.ring.setAttribute("cx", s.x(i));
-    chart.ring.setAttribute("cy", s.y(heightOf(p)));
+    chart.ring.setAttribute("cy", s.y(errorOf(p)));
     chart.ring.setAttribute("visibility", "visible");
     byId("readout").textContent = pointText(p);
   }
@@ -270,14 +292,20 @@
     return element("div", {}, grids, key);
   }
 
+  // Whether any two values are both finite: else the zeros among the metrics mean nothing.
+  const measured = (p) => Boolean(p.metrics && p.metrics.argmax);
+
   function factsLine(p) {
     const line = element("p", { className: "facts" });
     const fact = (name, text) => line.append(line.childNodes.length ? " \u00b7 " : "", name + " ", element("b", {}, text));
     fact("shape", shapeText(p.layout.shape));
-    fact("relative error", short(p.metrics.rel_l2));
-    if (p.floor > 0) fact("noise floor", short(p.floor));
-    fact("max abs", short(p.metrics.max_abs));
-    fact("cosine", short(p.metrics.cosine, 6));
+    if (measured(p)) {
+      const rest = isLost(p) ? " where both are finite" : "";
+      fact("relative error", errorText(p));
+      if (p.floor > 0) fact("noise floor", short(p.floor));
+      fact("max abs" + rest, short(p.metrics.max_abs));
+      fact("cosine" + rest, short(p.metrics.cosine, 6));
+    }
     fact("beyond tolerance", p.metrics.beyond + " of " + p.metrics.count);
     if (p.layout.steps.length) fact("layout", p.layout.steps.join("; "));
     return line;
@@ -316,8 +344,9 @@
       ["layout", p.layout ? shapeText(p.layout.shape) + (p.layout.by_value ? ", by value" : "") : ""], ["steps", p.layout ? p.layout.steps.join("; ") : ""], ["origin", p.origin]]));
     if (m) {
       const counted = ["nan_a", "nan_b", "inf_a", "inf_b"].filter((k) => m[k]).map((k) => [k, String(m[k])]);
-      columns.append(definitions([["rel_l2", short(m.rel_l2, 6)], ["floor", p.floor ? short(p.floor, 4) : ""], ...["max_abs", "mean_abs", "max_rel", "mean_rel", "rmse"].map((k) => [k, short(m[k], 6)])]),
-        definitions([["cosine", short(m.cosine, 8)], ["snr_db", short(m.snr_db, 5)], ["beyond", m.beyond + " of " + m.count], ["max_ulp", m.max_ulp === null ? "" : short(m.max_ulp, 6)],
+      const known = (key, digits) => [key, measured(p) && m[key] !== null ? short(m[key], digits) : ""];
+      columns.append(definitions([known("rel_l2", 6), ["floor", p.floor ? short(p.floor, 4) : ""], ...["max_abs", "mean_abs", "max_rel", "mean_rel", "rmse"].map((k) => known(k, 6))]),
+        definitions([known("cosine", 8), known("snr_db", 5), ["beyond", m.beyond + " of " + m.count], known("max_ulp", 6),
           ["argmax", m.argmax ? shapeText(m.argmax) + ": " + short(m.argmax_a, 6) + " against " + short(m.argmax_b, 6) : ""], ...counted]));
     }
     if (p.diagnosis) columns.append(titled("What it looks like", findingsList(p.diagnosis)));
@@ -331,16 +360,21 @@
 
   const HEIGHT = { layer: 30, pair: 38 }, OVERSCAN = 400;
   const both = (p, get) => [p.a ? get(p.a) : "", p.b ? get(p.b) : ""];
-  const metric = (key, digits) => ({ number: true, value: (p) => (p.metrics ? number(p.metrics[key]) : null), text: (p) => (p.metrics ? short(p.metrics[key], digits) : "") });
+  // Sums leave out what is not finite: of a pair that lost values they would say that it agrees.
+  const metric = (get) => ({
+    number: true,
+    value: (p) => (!measured(p) ? null : isLost(p) ? Infinity : number(get(p.metrics))),
+    text: (p) => (!measured(p) ? "" : isLost(p) ? lostWord(p) : short(get(p.metrics))),
+  });
   const COLUMNS = [
     { title: "#", width: 48, number: true, value: (p) => p.index, text: (p) => String(p.index) },
     { title: "layer", width: 56, number: true, value: (p) => p.layer, text: (p) => (p.layer === null ? "" : String(p.layer)) },
     { title: "stage", width: 168, value: (p) => p.stage, text: (p) => p.stage },
     { title: "verdict", width: 104, kind: "verdict", value: (p) => Object.keys(VERDICTS).indexOf(p.verdict), text: (p) => VERDICTS[p.verdict] },
-    { title: "rel error", width: 88, ...metric("rel_l2", 3) },
+    { title: "rel error", width: 88, ...metric((m) => m.rel_l2) },
     { title: "floor", width: 76, number: true, value: (p) => (p.floor > 0 ? p.floor : null), text: (p) => (p.floor > 0 ? short(p.floor, 2) : "") },
-    { title: "max abs", width: 84, ...metric("max_abs", 3) },
-    { title: "cosine", width: 80, ...metric("cosine"), text: (p) => (p.metrics ? number(p.metrics.cosine).toFixed(5) : "") },
+    { title: "max abs", width: 84, ...metric((m) => m.max_abs) },
+    { title: "cosine", width: 80, number: true, value: (p) => (measured(p) && !isLost(p) ? number(p.metrics.cosine) : null), text: (p) => (measured(p) && !isLost(p) ? number(p.metrics.cosine).toFixed(5) : "") },
     { title: "why", width: 120, value: whyText, text: whyText },
     { title: "name A / B", width: 250, kind: "name", value: (p) => (p.a || p.b).name, pair: (p) => both(p, (s) => s.name) },
     { title: "type", width: 84, value: (p) => both(p, (s) => s.dtype).join(), pair: (p) => both(p, (s) => s.dtype) },
