@@ -29,8 +29,13 @@ run: all
 check:
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
 	@ninja -C $(BUILD) --quiet
+	@$(MAKE) --no-print-directory --output-sync -j3 check-unit check-cli check-server check-python
+
+check-unit:
 	@meson test -C $(BUILD) --no-rebuild --print-errorlogs --quiet
-	@TDBG=$(BUILD)/tdbg $(PYTEST) -m 'not slow' tests/cli tests/server tests/python
+
+check-cli check-server check-python: check-%:
+	@TDBG=$(BUILD)/tdbg $(PYTEST) -m 'not slow' tests/$*
 
 test: test-deps all
 	@tools/test.py
@@ -62,4 +67,4 @@ install: all
 clean:
 	@rm -rf build build-* demo
 
-.PHONY: all deps test-deps run check test conformance asan ubsan tsan lint fuzz bench fmt install clean
+.PHONY: all deps test-deps run check check-unit check-cli check-server check-python test conformance asan ubsan tsan lint fuzz bench fmt install clean

@@ -11,8 +11,12 @@ rm -rf demo
 
 # 1 is an answer: the dumps differ, and they should.
 show() {
-    echo
-    echo "\$ tdbg $*"
+    local word line="\$ tdbg"
+    for word in "$@"; do
+        [[ $word == *[\ \[]* ]] && word="'$word'" # as a shell wants it
+        line+=" $word"
+    done
+    printf '\n%s\n' "$line"
     "$build/tdbg" "$@" || [ $? -eq 1 ]
 }
 show diff demo/a demo/b --only born

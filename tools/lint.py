@@ -18,7 +18,7 @@ LEVELS = {
     "base": 0,
     "tensor": 1, "io": 1, "pickle": 1, "store": 1, "shim": 1,
     "format": 2, "kernel": 2,
-    "compare": 3, "graph": 3, "record": 3,
+    "compare": 3, "record": 3,
     "session": 4, "analyse": 4,
     "live": 5, "report": 5,
     "serve": 6,

@@ -109,7 +109,7 @@ static tdbg_status add_roots(struct service *s, const struct serve_options *valu
         struct td_target target;
         *what = args->operands[i];
         TD_TRY(td_target_init(&target, args->operands[i], error));
-        tdbg_status status = td_roots_add(s->roots, target.path, error);
+        tdbg_status status = td_roots_add_input(s->roots, target.path, error);
         td_target_release(&target);
         TD_TRY(status);
     }
@@ -130,7 +130,7 @@ static tdbg_status prepare(struct service *s, const struct serve_options *values
     *what = s->folder.uploads;
     TD_TRY(td_uploads_open(&s->uploads, s->folder.uploads, s->store, upload_limit, all, error));
     *what = NULL;
-    TD_TRY(td_desk_open(&s->desk, s->store, s->uploads, error));
+    TD_TRY(td_desk_open(&s->desk, s->store, s->uploads, td_roots_bound(s->roots), error));
     const char *token = values->token;
     if (!token && !td_server_is_loopback(values->host)) {
         if (!td_guard_random(s->made_token, TOKEN_DIGITS))
@@ -295,17 +295,21 @@ static int run(struct cli *cli, int argc, char **argv)
 }
 
 const struct command cmd_serve = {
-    "serve",
-    "Compare and look around in a browser; follow a live run.",
-    "[A B | PATH | RUN]",
-    "Prints the address to open; with A and B that of their comparison, with PATH that of exploring it, "
-    "with\n"
-    "the folder of a recorded run that of its dashboard, which follows the run while it goes on.\n"
-    "Listens on this machine only. Elsewhere (--host) a token is asked for, which the address holds.\n\n"
-    "  tdbg serve dumps_a/ dumps_b.zip\n"
-    "  tdbg serve runs/a\n"
-    "  tdbg serve --port 8080 --root /models\n"
-    "  tdbg serve --host 0.0.0.0 --data /srv/tdbg\n",
-    options,
-    run,
+    .name = "serve",
+    .summary = "Compare and look around in a browser; follow a live run.",
+    .usage = "[A B | PATH | RUN]",
+    .options = options,
+    .run = run,
+    .help =
+        "Prints the address to open: with A and B that of their comparison, with PATH that of exploring it,\n"
+        "with the folder of a recorded run that of its dashboard, which follows the run while it goes on.\n"
+        "Ctrl-C ends it. Comparisons and uploads are kept, and are there again at the next start.\n"
+        "\n"
+        "Listens on this machine only. Elsewhere (--host) a token is asked for, which the address holds.\n"
+        "\n"
+        "Examples:\n"
+        "  tdbg serve dumps_a/ dumps_b.zip\n"
+        "  tdbg serve runs/a\n"
+        "  tdbg serve --port 8080 --root /models\n"
+        "  tdbg serve --host 0.0.0.0 --data /srv/tdbg\n",
 };

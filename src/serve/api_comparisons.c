@@ -358,6 +358,22 @@ static void keep_state(struct td_exchange *x)
     free(text);
 }
 
+static void change_state(struct td_exchange *x)
+{
+    struct tdbg_error error;
+    int64_t generation;
+    if (!td_may_wait(x) || !td_query_int(x, "generation", 0, INT64_MAX, -1, &generation))
+        return;
+    if (!json_is_object(x->body))
+        td_answer_error(x, 400, "the body is not an object");
+    else if (td_desk_patch_state(x->desk, x->parameter[0], generation, x->body, MAX_STATE, &error) == TDBG_OK)
+        state(x);
+    else if (error.status == TDBG_LIMIT)
+        td_answer_error(x, 413, "%s", error.message);
+    else
+        answer_trouble(x, &error);
+}
+
 const struct td_route td_routes_comparisons[] = {
     {"GET", "/api/v1/comparisons", TD_BODY_NONE, list},
     {"POST", "/api/v1/comparisons", TD_BODY_JSON, create},
@@ -369,5 +385,6 @@ const struct td_route td_routes_comparisons[] = {
     {"GET", "/api/v1/comparisons/{}/events", TD_BODY_NONE, follow},
     {"GET", "/api/v1/comparisons/{}/state", TD_BODY_NONE, state},
     {"PUT", "/api/v1/comparisons/{}/state", TD_BODY_JSON, keep_state},
+    {"PATCH", "/api/v1/comparisons/{}/state", TD_BODY_JSON, change_state},
     {0},
 };

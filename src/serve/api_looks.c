@@ -78,6 +78,7 @@ static void route_pair(struct td_exchange *x)
         td_warm_pair(x, v.opened->id, v.index);
         td_document_begin(&d);
         td_json_field_uint(&d.json, "index", v.index);
+        td_json_field_uint(&d.json, "generation", v.opened->generation);
         td_json_field_string(&d.json, "name", s->pair ? s->pair->name : s->tensor->name);
         td_json_key(&d.json, "shape");
         td_json_ints(&d.json, s->shape.size, (size_t)s->shape.ndim);
@@ -208,7 +209,7 @@ static void route_mapped(struct td_exchange *x)
     struct mapped sides[2] = {{.values = NULL}, {.values = NULL}};
     struct td_metrics metrics;
     tdbg_status status = TDBG_OK;
-    if (!td_visit_begin(&v, x))
+    if (!td_visit_begin_sides(&v, x))
         return;
     for (int side = 0; side < 2 && status == TDBG_OK; side++)
         if (v.subject->has[side])

@@ -43,14 +43,16 @@ static tdbg_status load(struct td_desk *desk, struct tdbg_error *error)
 }
 
 tdbg_status td_desk_open(struct td_desk **out, struct td_store *store, struct td_uploads *uploads,
-                         struct tdbg_error *error)
+                         const struct td_bound *bound, struct tdbg_error *error)
 {
     struct td_desk *desk = calloc(1, sizeof *desk);
     if (!desk)
         return td_fail_nomem(error);
     desk->store = store;
     desk->uploads = uploads;
+    desk->bound = bound;
     pthread_mutex_init(&desk->lock, NULL);
+    pthread_mutex_init(&desk->writing, NULL);
     pthread_cond_init(&desk->changed, NULL);
     tdbg_status status = td_pool_open(&desk->pool, 0, error);
     if (status == TDBG_OK)
@@ -95,6 +97,7 @@ void td_desk_close(struct td_desk **desk_place)
     td_gallery_close(&desk->gallery);
     td_pool_close(&desk->pool);
     pthread_cond_destroy(&desk->changed);
+    pthread_mutex_destroy(&desk->writing);
     pthread_mutex_destroy(&desk->lock);
     free(desk);
     *desk_place = NULL;
@@ -179,8 +182,14 @@ tdbg_status td_desk_start(struct td_desk *desk, const struct td_order *order, ch
     struct td_entry *e = NULL;
     TD_TRY(td_settings_parse(&settings, order->settings, error));
     tdbg_status status = make_entry(&e, order, &settings, error);
+    if (status == TDBG_OK)
+        status = td_desk_check_pairs(desk, e, &settings.setup, error);
     td_settings_release(&settings);
-    TD_TRY(status);
+    if (status != TDBG_OK) {
+        if (e)
+            td_entry_free(e);
+        return status;
+    }
     char name[TD_ID_LENGTH + 1];
     memcpy(name, e->id, sizeof name); /* once linked, it may be removed at any moment */
     status = enqueue(desk, e, error);
@@ -201,9 +210,9 @@ static void forget_outcome(struct td_entry *e)
     e->error = e->summary = e->first = NULL;
 }
 
-/* Under the lock, which it lets go meanwhile. `settings` is taken over on success. */
-static tdbg_status requeue(struct td_desk *desk, const char *id, char *settings, struct td_opened **closed,
-                           struct tdbg_error *error)
+/* Under the lock: one at rest that nobody is busy with. */
+static tdbg_status find_resting(struct td_desk *desk, const char *id, struct td_entry **out,
+                                struct tdbg_error *error)
 {
     struct td_entry *e = td_entry_find(desk, id);
     if (e && td_phase_rests(e->phase))
@@ -212,10 +221,22 @@ static tdbg_status requeue(struct td_desk *desk, const char *id, char *settings,
         return td_fail(error, TDBG_NOTFOUND, "no comparison '%.32s'", id);
     if (!td_phase_rests(e->phase))
         return td_fail(error, TDBG_MISMATCH, "the comparison is %s", td_phase_name(e->phase));
+    *out = e;
+    return TDBG_OK;
+}
+
+/* Under the lock, which it lets go meanwhile. `text` is the settings, and taken over on success. */
+static tdbg_status requeue(struct td_desk *desk, const char *id, const struct td_settings *settings,
+                           char *text, struct td_opened **closed, struct tdbg_error *error)
+{
+    struct td_entry *e;
+    TD_TRY(find_resting(desk, id, &e, error));
+    TD_TRY(td_desk_recheck_pairs(desk, e, &settings->setup, error));
+    TD_TRY(find_resting(desk, id, &e, error)); /* another may have been faster */
     TD_TRY(take_place(desk, error));
     td_entry_leave(desk, e);
     struct td_comparison_row row = td_entry_row(e, TD_PHASE_QUEUED);
-    row.settings = settings;
+    row.settings = text;
     tdbg_status status = td_store_put_comparison(desk->store, &row, error);
     td_entry_enter(desk, e);
     if (status != TDBG_OK) {
@@ -224,7 +245,7 @@ static tdbg_status requeue(struct td_desk *desk, const char *id, char *settings,
     }
     forget_outcome(e);
     free(e->settings);
-    e->settings = settings;
+    e->settings = text;
     e->phase = TD_PHASE_QUEUED;
     e->job = (struct td_job){0};
     e->revision++;
@@ -239,12 +260,13 @@ tdbg_status td_desk_configure(struct td_desk *desk, const char *id, const char *
     struct td_opened *closed = NULL;
     TD_TRY(td_settings_parse(&settings, text, error));
     char *printed = td_settings_print(&settings);
+    tdbg_status status = printed ? TDBG_OK : td_fail_nomem(error);
+    if (status == TDBG_OK) {
+        pthread_mutex_lock(&desk->lock);
+        status = requeue(desk, id, &settings, printed, &closed, error);
+        pthread_mutex_unlock(&desk->lock);
+    }
     td_settings_release(&settings);
-    if (!printed)
-        return td_fail_nomem(error);
-    pthread_mutex_lock(&desk->lock);
-    tdbg_status status = requeue(desk, id, printed, &closed, error);
-    pthread_mutex_unlock(&desk->lock);
     td_opened_close(closed);
     if (status != TDBG_OK)
         free(printed);

@@ -16,13 +16,16 @@
 #include "session/diff_setup.h"
 #include "session/subject.h"
 
+#include <jansson.h>
+
 struct td_desk;
 struct td_store;
 
-/* `uploads` is the data folder (uploads.h): where a source that is an upload lies. NULL: there are none. */
+/* `uploads` is the data folder (uploads.h): where a source that is an upload lies. NULL: there are none.
+ * `bound` is where the links of other sources may lead; NULL: anywhere. */
 struct td_uploads;
 TD_CHECK tdbg_status td_desk_open(struct td_desk **out, struct td_store *store, struct td_uploads *uploads,
-                                  struct tdbg_error *error);
+                                  const struct td_bound *bound, struct tdbg_error *error);
 void td_desk_close(struct td_desk **desk);
 
 /* Stops all work and lets everybody go who waits. Orders are still taken, and begun at the next start. */
@@ -44,12 +47,12 @@ struct td_order {
 
 enum { TD_ID_LENGTH = 16 }; /* hexadecimal digits */
 
-/* Begins; `id` gets its name. MISUSE when the settings make no sense, UNSUPPORTED when they are not allowed,
- * LIMIT when too many wait already. */
+/* Begins; `id` gets its name. MISUSE when the settings make no sense or name a tensor that is not there,
+ * UNSUPPORTED when they are not allowed, LIMIT when too many wait already. */
 TD_CHECK tdbg_status td_desk_start(struct td_desk *desk, const struct td_order *order,
                                    char id[TD_ID_LENGTH + 1], struct tdbg_error *error);
 
-/* Compares again with other settings. MISMATCH while it is under way. */
+/* Compares again with other settings. MISMATCH while it is under way. A failure leaves it as it was. */
 TD_CHECK tdbg_status td_desk_configure(struct td_desk *desk, const char *id, const char *settings,
                                        struct tdbg_error *error);
 
@@ -93,6 +96,11 @@ TD_CHECK tdbg_status td_desk_state(struct td_desk *desk, const char *id, struct 
 TD_CHECK tdbg_status td_desk_put_state(struct td_desk *desk, const char *id, const char *state, size_t size,
                                        struct tdbg_error *error);
 
+/* Puts the members of `patch` into them (notes.h). MISMATCH when they are about another result than
+ * `generation` (negative: about any), LIMIT when they get larger than `most` bytes. */
+TD_CHECK tdbg_status td_desk_patch_state(struct td_desk *desk, const char *id, int64_t generation,
+                                         const json_t *patch, size_t most, struct tdbg_error *error);
+
 /* --- looking at one ------------------------------------------------------------------------------------- */
 
 /* A finished comparison, held open while somebody looks. */
@@ -101,7 +109,11 @@ struct td_open_comparison {
     const struct td_diff *diff;   /* NULL when a single input is explored … */
     const struct td_input *input; /* … which then is this */
     size_t count;                 /* pairs, or tensors */
+    uint64_t generation;          /* of its result: pairs have the same numbers as long as this stays */
 };
+
+/* MISMATCH when what a client has in mind (negative: nothing) is not the result that is shown. */
+TD_CHECK tdbg_status td_generation_check(uint64_t shown, int64_t wanted, struct tdbg_error *error);
 
 /* NOTFOUND: no such comparison; MISMATCH: it is not done, or an input has changed; IO and the like: an input
  * is gone. Returned with td_desk_return, soon. Costs less than a microsecond when it lies open. */
@@ -118,6 +130,10 @@ void td_desk_return(struct td_desk *desk, const struct td_open_comparison **open
 TD_CHECK tdbg_status td_desk_subject(struct td_desk *desk, const struct td_open_comparison *opened,
                                      size_t index, const struct td_subject **out, struct tdbg_error *error);
 
+/* The same for who looks at each side by itself: that they do not line up is no failure. */
+TD_CHECK tdbg_status td_desk_sides(struct td_desk *desk, const struct td_open_comparison *opened,
+                                   size_t index, const struct td_subject **out, struct tdbg_error *error);
+
 /* --- changing one by hand ------------------------------------------------------------------------------- */
 
 /* Its pairs have an order in which they are shown (ranking.h): the pair at a position, as cheap as borrowing;
@@ -127,7 +143,7 @@ TD_CHECK tdbg_status td_desk_ranked(struct td_desk *desk, const struct td_open_c
 TD_CHECK tdbg_status td_desk_move(struct td_desk *desk, const struct td_open_comparison *opened, size_t from,
                                   size_t to, struct tdbg_error *error);
 
-/* Compares again with a pair made by hand, and waits for it. The order is that of execution again. */
+/* Compares again with a pair made by hand, and waits for it. */
 TD_CHECK tdbg_status td_desk_pair(struct td_desk *desk, const char *id, const char *a, const char *b,
                                   struct tdbg_error *error);
 

@@ -60,6 +60,7 @@ struct td_entry {
     struct td_job job;
     bool busy;
     uint64_t revision;        /* counts what happened to it */
+    uint64_t generation;      /* of its result: another number, another result; 0: none since long */
     int64_t look_cost;        /* what looking at its inputs took the last time (nanoseconds) */
     int64_t next_look;        /* when its inputs may be looked at again (nanoseconds) */
     struct td_opened *opened; /* NULL: its inputs are not mapped */
@@ -84,6 +85,7 @@ struct td_opened {
 struct td_desk {
     struct td_store *store;
     struct td_uploads *uploads;
+    const struct td_bound *bound;
     struct td_pool *pool;
     struct td_gallery *gallery; /* of all subjects that lie open */
     pthread_mutex_t lock;
@@ -94,11 +96,11 @@ struct td_desk {
     struct td_entry *newest, *oldest, *by_id[TD_BUCKETS], *by_session[TD_BUCKETS];
     size_t waiting; /* queued, or about to be */
     struct td_opened *open[TD_MOST_OPEN];
-    uint64_t clock; /* counts borrowings */
+    uint64_t clock;          /* counts borrowings */
+    pthread_mutex_t writing; /* notes are read to be written; never taken while `lock` is held */
 };
 
-/* --- desk_entry.c: entries and where they hang; all under the lock ---------------------------------------
- */
+/* --- desk_entry.c: entries and where they hang; all under the lock -------------------------------------- */
 
 /* NULL for no memory. Takes nothing over. */
 struct td_entry *td_entry_make(const struct td_comparison_row *row);
@@ -141,6 +143,23 @@ void td_opened_close(struct td_opened *opened);
 /* Both under the lock. They return what nobody holds any more, to be closed without it; NULL: nothing. */
 struct td_opened *td_desk_attach(struct td_desk *desk, struct td_entry *entry, struct td_opened *opened);
 struct td_opened *td_desk_detach(struct td_desk *desk, struct td_entry *entry);
+
+/* --- desk_pairs.c --------------------------------------------------------------------------------------- */
+
+/* MISUSE when a pair made by hand names a tensor that is not there. The inputs are opened for it: the entry
+ * is busy, or known to nobody yet; not under the lock. */
+TD_CHECK tdbg_status td_desk_check_pairs(const struct td_desk *desk, const struct td_entry *entry,
+                                         const struct td_diff_setup *setup, struct tdbg_error *error);
+
+/* The same for one at rest that nobody is busy with; takes what lies open. Lets go of the lock meanwhile. */
+TD_CHECK tdbg_status td_desk_recheck_pairs(struct td_desk *desk, struct td_entry *entry,
+                                           const struct td_diff_setup *setup, struct tdbg_error *error);
+
+/* --- desk_notes.c --------------------------------------------------------------------------------------- */
+
+/* Puts a finished one into the store, with its notes carried over to the new result. Not under the lock. */
+TD_CHECK tdbg_status td_desk_finish(struct td_desk *desk, const struct td_comparison_row *row,
+                                    struct td_buffer *result, struct tdbg_error *error);
 
 /* --- desk_order.c --------------------------------------------------------------------------------------- */
 

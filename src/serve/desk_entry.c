@@ -34,12 +34,13 @@ static char *member_text(const json_t *object, const char *key)
     return value && !json_is_null(value) ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 }
 
-/* {"summary": …, "first": …}, as desk_work.c writes it. */
+/* {"summary": …, "first": …, "generation": …}, as desk_work.c writes it. */
 static void keep_summary(struct td_entry *e, const char *text)
 {
     json_t *both = text ? json_loads(text, 0, NULL) : NULL;
     e->summary = member_text(both, "summary");
     e->first = member_text(both, "first");
+    e->generation = (uint64_t)json_integer_value(json_object_get(both, "generation"));
     json_decref(both);
 }
 

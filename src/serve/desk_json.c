@@ -1,4 +1,4 @@
-/* desk_json.c: comparisons as JSON: C of docs/api.md, the list, what is new, results and notes. */
+/* desk_json.c: comparisons as JSON: C of docs/api.md, the list, what is new, and results. */
 #include "serve/desk_core.h"
 
 #include "base/json.h"
@@ -53,6 +53,7 @@ static void put_entry(struct td_json *j, const struct td_entry *e)
     put_progress(j, e);
     put_text(j, "summary", e->summary);
     put_text(j, "first", e->first);
+    td_json_field_uint(j, "generation", e->generation);
     td_json_end_object(j);
 }
 
@@ -131,18 +132,4 @@ tdbg_status td_desk_result(struct td_desk *desk, const char *id, struct td_buffe
         status = td_fail(error, TDBG_MISMATCH, "the comparison is %s", td_phase_name(e->phase));
     pthread_mutex_unlock(&desk->lock);
     return status == TDBG_OK ? td_store_result(desk->store, id, out, error) : status;
-}
-
-tdbg_status td_desk_state(struct td_desk *desk, const char *id, struct td_buffer *out,
-                          struct tdbg_error *error)
-{
-    return td_store_state(desk->store, id, out, error);
-}
-
-tdbg_status td_desk_put_state(struct td_desk *desk, const char *id, const char *state, size_t size,
-                              struct tdbg_error *error)
-{
-    TD_TRY(td_store_put_state(desk->store, id, state, size, error));
-    td_desk_forget_ranking(desk, id);
-    return TDBG_OK;
 }

@@ -69,6 +69,7 @@ struct td_opened *td_desk_attach(struct td_desk *desk, struct td_entry *e, struc
     *slot = o;
     o->used = ++desk->clock;
     o->entry = e;
+    o->view.generation = e->generation;
     e->opened = o;
     return closed;
 }
@@ -202,7 +203,7 @@ static tdbg_status make_subject(const struct td_opened *o, size_t index, struct 
     const struct td_tensor *tensor = o->diff         ? NULL
                                      : o->choice.one ? &o->choice.selection.part
                                                      : td_input_tensor(o->choice.input, index);
-    tdbg_status status = o->diff ? td_subject_of_pair(subject, &o->diff->pairs[index], error)
+    tdbg_status status = o->diff ? td_subject_of_sides(subject, &o->diff->pairs[index], error)
                                  : td_subject_of_tensor(subject, tensor, error);
     if (status == TDBG_OK)
         *out = subject;
@@ -211,8 +212,8 @@ static tdbg_status make_subject(const struct td_opened *o, size_t index, struct 
     return status;
 }
 
-tdbg_status td_desk_subject(struct td_desk *desk, const struct td_open_comparison *view, size_t index,
-                            const struct td_subject **out, struct tdbg_error *error)
+tdbg_status td_desk_sides(struct td_desk *desk, const struct td_open_comparison *view, size_t index,
+                          const struct td_subject **out, struct tdbg_error *error)
 {
     const struct td_opened *o = (const struct td_opened *)view;
     if (index >= view->count)
@@ -227,6 +228,16 @@ tdbg_status td_desk_subject(struct td_desk *desk, const struct td_open_compariso
             subject = other;
         }
     }
+    *out = subject;
+    return TDBG_OK;
+}
+
+tdbg_status td_desk_subject(struct td_desk *desk, const struct td_open_comparison *view, size_t index,
+                            const struct td_subject **out, struct tdbg_error *error)
+{
+    const struct td_subject *subject;
+    TD_TRY(td_desk_sides(desk, view, index, &subject, error));
+    TD_TRY(td_subject_check(subject, error));
     *out = subject;
     return TDBG_OK;
 }

@@ -1,17 +1,10 @@
-/* desk_order.c: what people change by hand in a finished comparison: the order of its pairs, and the pairs.
+/* desk_order.c: the order of the pairs of a finished comparison, which people change by hand.
  *
  * The order is part of the state (ranking.h), which lies in the store. Looking at a value must not ask the
  * store, so what was read from the state is kept with the open comparison until the state is written again.
  * `notes` counts those writes: an order that was read before one of them is used by nobody who comes after.
  */
 #include "serve/desk_core.h"
-
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* --- the order -------------------------------------------------------------------------------------------
- */
 
 /* Under the lock. */
 static void forget_ranking(struct td_opened *o)
@@ -81,6 +74,7 @@ static tdbg_status move_stored(struct td_desk *desk, const struct td_opened *o, 
     struct td_ranking ranking = {0};
     td_buffer_init(&before, SIZE_MAX);
     td_buffer_init(&after, SIZE_MAX);
+    pthread_mutex_lock(&desk->writing);
     tdbg_status status = td_store_state(desk->store, o->id, &before, error);
     if (status == TDBG_OK)
         status = td_ranking_init(&ranking, td_buffer_text(&before), o->view.count, error);
@@ -90,6 +84,7 @@ static tdbg_status move_stored(struct td_desk *desk, const struct td_opened *o, 
     }
     if (status == TDBG_OK)
         status = td_store_put_state(desk->store, o->id, td_buffer_text(&after), after.size, error);
+    pthread_mutex_unlock(&desk->writing);
     td_ranking_release(&ranking);
     td_buffer_release(&before);
     td_buffer_release(&after);
@@ -106,6 +101,8 @@ tdbg_status td_desk_move(struct td_desk *desk, const struct td_open_comparison *
                        view->count);
     pthread_mutex_lock(&desk->lock);
     tdbg_status status = td_entry_await(desk, o->id, &e, error);
+    if (status == TDBG_OK)
+        status = td_generation_check(e->generation, (int64_t)view->generation, error);
     if (status == TDBG_OK) {
         td_entry_leave(desk, e);
         status = move_stored(desk, o, from, to, error);
@@ -114,68 +111,4 @@ tdbg_status td_desk_move(struct td_desk *desk, const struct td_open_comparison *
     }
     pthread_mutex_unlock(&desk->lock);
     return status;
-}
-
-/* --- pairs -----------------------------------------------------------------------------------------------
- */
-
-static bool names(const json_t *pair, const char *key, const char *name)
-{
-    const char *text = json_string_value(json_object_get(pair, key));
-    return text && strcmp(text, name) == 0;
-}
-
-/* The settings with one more pair, in place of those that pair one of the two otherwise; NULL: no memory. */
-static char *add_pair(const char *settings, const char *a, const char *b)
-{
-    json_t *root = json_loads(settings, 0, NULL), *pairs = json_array();
-    const json_t *before = json_object_get(root, "pairs");
-    bool good = root && pairs;
-    for (size_t i = 0; good && i < json_array_size(before); i++) {
-        json_t *pair = json_array_get(before, i);
-        if (!names(pair, "a", a) && !names(pair, "b", b))
-            good = json_array_append(pairs, pair) == 0;
-    }
-    good = good && json_array_append_new(pairs, json_pack("{ssss}", "a", a, "b", b)) == 0 &&
-           json_object_set(root, "pairs", pairs) == 0;
-    char *text = good ? json_dumps(root, JSON_COMPACT) : NULL;
-    json_decref(pairs);
-    json_decref(root);
-    return text;
-}
-
-/* Other pairs, other numbers: an order of the old ones says nothing any more. */
-static tdbg_status forget_order(struct td_desk *desk, const char *id, struct tdbg_error *error)
-{
-    struct td_buffer before, after;
-    td_buffer_init(&before, SIZE_MAX);
-    td_buffer_init(&after, SIZE_MAX);
-    tdbg_status status = td_store_state(desk->store, id, &before, error);
-    if (status == TDBG_OK)
-        status = td_ranking_store(NULL, td_buffer_text(&before), &after, error);
-    if (status == TDBG_OK)
-        status = td_desk_put_state(desk, id, td_buffer_text(&after), after.size, error);
-    td_buffer_release(&before);
-    td_buffer_release(&after);
-    return status;
-}
-
-tdbg_status td_desk_pair(struct td_desk *desk, const char *id, const char *a, const char *b,
-                         struct tdbg_error *error)
-{
-    struct td_entry *e;
-    char *settings = NULL;
-    pthread_mutex_lock(&desk->lock);
-    tdbg_status status = td_entry_await(desk, id, &e, error);
-    if (status == TDBG_OK)
-        settings = add_pair(e->settings, a, b);
-    pthread_mutex_unlock(&desk->lock);
-    if (status == TDBG_OK && !settings)
-        status = td_fail_nomem(error);
-    if (status == TDBG_OK)
-        status = td_desk_configure(desk, id, settings, error);
-    free(settings);
-    TD_TRY(status);
-    TD_TRY(forget_order(desk, id, error));
-    return td_desk_wait(desk, id, error);
 }

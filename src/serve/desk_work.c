@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What a run leaves behind. */
 struct outcome {
@@ -22,6 +23,7 @@ struct outcome {
     struct td_opened *opened;
     char stamp[2][TD_STAMP_SIZE];
     struct td_buffer result, summary, first; /* JSON; an empty `first` is none */
+    uint64_t generation;
 };
 
 static void outcome_init(struct outcome *o)
@@ -147,18 +149,31 @@ static tdbg_status explore(struct td_desk *desk, struct td_entry *e, const struc
 
 /* --- either --------------------------------------------------------------------------------------------- */
 
+/* Puts the name of the upload in front of the message, where its path stands. The path may have been cut
+ * short to leave room for the reason; its folder, which no other upload has, tells whose it is. */
+static void name_upload(const struct td_part *p, const struct td_target *target, struct tdbg_error *error)
+{
+    const char *slash = strrchr(target->path, '/');
+    size_t chosen = strlen(p->path) - strlen(target->path); /* what follows the file: ":layers.0/w" */
+    size_t folder = slash ? (size_t)(slash - target->path) + 1 : 0, same = 0, name = strlen(p->name);
+    while (target->path[same] && error->message[same] == target->path[same])
+        same++;
+    if (same <= folder || error->message[same] != ':' || name < chosen)
+        return;
+    char rest[sizeof error->message];
+    snprintf(rest, sizeof rest, "%s", error->message + same);
+    snprintf(error->message, sizeof error->message, "%.*s%.300s", (int)(name - chosen), p->name, rest);
+}
+
 /* An upload is known by its name: where we keep it is nobody's business. */
 static void call_by_name(const struct td_entry *e, struct tdbg_error *error)
 {
     for (int i = 0; i < 2; i++) {
-        const struct td_part *p = &e->part[i];
-        size_t length = p->upload ? strlen(p->path) : 0;
-        if (length == 0 || strncmp(error->message, p->path, length) != 0)
+        struct td_target target;
+        if (!e->part[i].upload || td_target_init(&target, e->part[i].path, NULL) != TDBG_OK)
             continue;
-        char rest[sizeof error->message];
-        snprintf(rest, sizeof rest, "%s", error->message + length);
-        snprintf(error->message, sizeof error->message, "%.200s%.180s", p->name, rest);
-        return;
+        name_upload(&e->part[i], &target, error);
+        td_target_release(&target);
     }
 }
 
@@ -169,6 +184,7 @@ tdbg_status td_desk_compare_again(struct td_desk *desk, struct td_entry *e, stru
     if (!o)
         return td_fail_nomem(error);
     e->job.prepared = desk->uploads ? td_uploads_folder(desk->uploads) : NULL;
+    e->job.bound = desk->bound;
     tdbg_status status = e->part[1].path ? compare(desk, e, o, error)
                                          : td_choice_open(&o->choice, e->part[0].path, &e->job, error);
     if (status == TDBG_OK)
@@ -195,7 +211,16 @@ static tdbg_status run(struct td_desk *desk, struct td_entry *e, struct outcome 
     return TDBG_OK;
 }
 
-/* {"summary": …, "first": …} */
+/* Never the same again, also when the server was started anew in between: milliseconds since 1970. */
+static uint64_t next_generation(uint64_t last)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t milliseconds = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return milliseconds > last ? milliseconds : last + 1;
+}
+
+/* {"summary": …, "first": …, "generation": …} */
 static bool join_summary(struct td_buffer *out, const struct outcome *o)
 {
     struct td_json j;
@@ -205,6 +230,7 @@ static bool join_summary(struct td_buffer *out, const struct outcome *o)
     td_json_text(&j, td_buffer_text(&o->summary));
     td_json_key(&j, "first");
     o->first.size ? td_json_text(&j, td_buffer_text(&o->first)) : td_json_null(&j);
+    td_json_field_uint(&j, "generation", o->generation);
     td_json_end_object(&j);
     return td_json_finish(&j);
 }
@@ -227,10 +253,11 @@ static tdbg_status save(struct td_desk *desk, const struct td_entry *e, struct o
         return td_store_put_comparison(desk->store, &row, error);
     struct td_buffer summary;
     td_buffer_init(&summary, TD_MAX_METADATA);
+    o->generation = next_generation(e->generation);
     tdbg_status status = join_summary(&summary, o) ? TDBG_OK : td_fail_nomem(error);
     row.summary = td_buffer_text(&summary);
     if (status == TDBG_OK)
-        status = td_store_finish_comparison(desk->store, &row, o->result.data, o->result.size, error);
+        status = td_desk_finish(desk, &row, &o->result, error);
     td_buffer_release(&summary);
     return status;
 }
@@ -255,6 +282,7 @@ static void conclude(struct td_entry *e, struct outcome *o)
     e->revision++;
     e->next_look = 0;
     if (o->status == TDBG_OK) {
+        e->generation = o->generation;
         e->summary = td_buffer_take(&o->summary);
         e->first = o->first.size ? td_buffer_take(&o->first) : NULL;
     } else {

@@ -136,8 +136,7 @@ void td_streams_close(struct td_streams **streams)
     *streams = NULL;
 }
 
-/* --- The HTTP library's side ------------------------------------------------------------------------------
- */
+/* --- The HTTP library's side ---------------------------------------------------------------------------- */
 
 static ssize_t read_stream(void *context, uint64_t position, char *out, size_t room)
 {

@@ -36,8 +36,7 @@ enum td_upload_mode td_upload_mode_of(const char *name1, const char *name2)
     return both ? TD_DUAL_ARCHIVE : TD_MIXED;
 }
 
-/* --- one input with itself -------------------------------------------------------------------------------
- */
+/* --- one input with itself ------------------------------------------------------------------------------ */
 
 static tdbg_status list_self(struct td_listing *l, struct tdbg_error *error)
 {
@@ -51,8 +50,7 @@ static tdbg_status list_self(struct td_listing *l, struct tdbg_error *error)
     return TDBG_OK;
 }
 
-/* --- two inputs ------------------------------------------------------------------------------------------
- */
+/* --- two inputs ----------------------------------------------------------------------------------------- */
 
 static void list_pairs(struct td_listing *l)
 {
@@ -63,8 +61,7 @@ static void list_pairs(struct td_listing *l)
         l->count -= diff->summary.only_a + diff->summary.only_b;
 }
 
-/* --- all --------------------------------------------------------------------------------------------------
- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
 static tdbg_status list(struct td_listing *l, struct tdbg_error *error)
 {

@@ -73,8 +73,7 @@ void td_original_regroup(struct td_exchange *x)
     td_answer_written(x, &j, &body, TDBG_OK, NULL);
 }
 
-/* --- a pair by hand --------------------------------------------------------------------------------------
- */
+/* --- a pair by hand ------------------------------------------------------------------------------------- */
 
 /* The number of the match that pairs the two names; count when there is none. */
 static tdbg_status find_match(struct td_listing *l, const char *name1, const char *name2, size_t *out,

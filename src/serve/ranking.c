@@ -69,13 +69,10 @@ tdbg_status td_ranking_store(const struct td_ranking *ranking, const char *state
         notes = json_object();
     }
     bool good = order != NULL;
-    for (size_t i = 0; ranking && i < ranking->count && good; i++)
+    for (size_t i = 0; i < ranking->count && good; i++)
         good = json_array_append_new(order, json_integer((json_int_t)ranking->pairs[i])) == 0;
-    if (ranking)
-        good = json_object_set(notes, "order", order) == 0 && good;
-    else
-        json_object_del(notes, "order");
-    good = good && json_dump_callback(notes, append, out, JSON_COMPACT) == 0 && !out->failed;
+    good = good && json_object_set(notes, "order", order) == 0 &&
+           json_dump_callback(notes, append, out, JSON_COMPACT) == 0 && !out->failed;
     json_decref(order);
     json_decref(notes);
     return good ? TDBG_OK : td_fail_nomem(error);

@@ -24,7 +24,7 @@ void td_ranking_release(struct td_ranking *ranking);
 /* Takes the pair at one position out and puts it in at another; both are below count. */
 void td_ranking_move(struct td_ranking *ranking, size_t from, size_t to);
 
-/* The state with this order in it, or with none (NULL), appended to `out`. */
+/* The state with this order in it, appended to `out`. */
 TD_CHECK tdbg_status td_ranking_store(const struct td_ranking *ranking, const char *state,
                                       struct td_buffer *out, struct tdbg_error *error);
 

@@ -14,14 +14,33 @@
 enum { MAX_ROOTS = 64 };
 
 struct td_roots {
-    char *paths[MAX_ROOTS];
-    size_t count;
+    char *paths[MAX_ROOTS], *inputs[MAX_ROOTS];
+    size_t count, input_count;
+    struct td_bound bound;
 };
+
+/* Who starts the server with an input names its links too, as on any command line. */
+static bool holds(const void *context, const char *top, const char *real)
+{
+    const struct td_roots *roots = context;
+    for (size_t i = 0; i < roots->input_count; i++)
+        if (td_path_is_under(roots->inputs[i], top))
+            return true;
+    return td_roots_hold(roots, real);
+}
 
 tdbg_status td_roots_open(struct td_roots **out, struct tdbg_error *error)
 {
     *out = calloc(1, sizeof **out);
-    return *out ? TDBG_OK : td_fail_nomem(error);
+    if (!*out)
+        return td_fail_nomem(error);
+    (*out)->bound = (struct td_bound){holds, *out};
+    return TDBG_OK;
+}
+
+const struct td_bound *td_roots_bound(const struct td_roots *roots)
+{
+    return &roots->bound;
 }
 
 void td_roots_close(struct td_roots **roots)
@@ -30,6 +49,8 @@ void td_roots_close(struct td_roots **roots)
         return;
     for (size_t i = 0; i < (*roots)->count; i++)
         free((*roots)->paths[i]);
+    for (size_t i = 0; i < (*roots)->input_count; i++)
+        free((*roots)->inputs[i]);
     free(*roots);
     *roots = NULL;
 }
@@ -48,6 +69,18 @@ tdbg_status td_roots_add(struct td_roots *roots, const char *path, struct tdbg_e
     return TDBG_OK;
 }
 
+tdbg_status td_roots_add_input(struct td_roots *roots, const char *path, struct tdbg_error *error)
+{
+    TD_TRY(td_roots_add(roots, path, error));
+    if (roots->input_count == MAX_ROOTS)
+        return td_fail(error, TDBG_LIMIT, "more than %d inputs", MAX_ROOTS);
+    char *real = realpath(path, NULL);
+    if (!real)
+        return td_fail_errno(error, "cannot open");
+    roots->inputs[roots->input_count++] = real;
+    return TDBG_OK;
+}
+
 const char *td_roots_at(const struct td_roots *roots, size_t i)
 {
     return i < roots->count ? roots->paths[i] : NULL;
@@ -55,13 +88,9 @@ const char *td_roots_at(const struct td_roots *roots, size_t i)
 
 bool td_roots_hold(const struct td_roots *roots, const char *real)
 {
-    for (size_t i = 0; i < roots->count; i++) {
-        const char *root = roots->paths[i];
-        size_t length = strlen(root);
-        if (strcmp(root, "/") == 0 ||
-            (strncmp(real, root, length) == 0 && (real[length] == '/' || !real[length])))
+    for (size_t i = 0; i < roots->count; i++)
+        if (td_path_is_under(roots->paths[i], real))
             return true;
-    }
     return false;
 }
 

@@ -2,12 +2,14 @@
  *
  * A root is a folder with all that lies in it, or one file. A path is judged by where it really leads, links
  * resolved, and is used in that form afterwards. What lies outside is refused with the same words whether it
- * exists or not. Links inside a folder that is opened as a whole are followed: who put them there owns the
- * folder, and no request can make any.
+ * exists or not. So are files inside a folder that is opened as a whole, and those beside a model: one that
+ * is a link out of all roots is skipped (td_roots_bound). Only inputs that the server was started with are
+ * opened as on the command line, with all that their links lead to.
  */
 #ifndef TD_SERVE_ROOTS_H
 #define TD_SERVE_ROOTS_H
 
+#include "base/job.h"
 #include "base/status.h"
 
 struct td_roots;
@@ -17,6 +19,12 @@ void td_roots_close(struct td_roots **roots);
 
 /* IO when there is no such path. */
 TD_CHECK tdbg_status td_roots_add(struct td_roots *roots, const char *path, struct tdbg_error *error);
+
+/* The same for an input that whoever starts the server names. */
+TD_CHECK tdbg_status td_roots_add_input(struct td_roots *roots, const char *path, struct tdbg_error *error);
+
+/* For jobs (job.h) that open what clients name; lives as long as the roots. */
+const struct td_bound *td_roots_bound(const struct td_roots *roots);
 
 /* The i-th root, or NULL. */
 const char *td_roots_at(const struct td_roots *roots, size_t i);

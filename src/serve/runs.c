@@ -182,6 +182,16 @@ static bool refresh(struct td_run_view *v)
                                  v->control_serial != before.control);
 }
 
+/* Of a view that others may know; streams hear of it. */
+static void look_again(struct td_run_view *v)
+{
+    pthread_mutex_lock(&v->lock);
+    bool news = refresh(v);
+    pthread_mutex_unlock(&v->lock);
+    if (news)
+        td_streams_hurry(v->runs->streams);
+}
+
 static void close_view(struct td_run_view *v)
 {
     td_follow_close(&v->follow);
@@ -228,6 +238,7 @@ tdbg_status td_runs_take(struct td_runs *runs, const char *dir, struct td_run_vi
     struct td_run_view *fresh = NULL;
     pthread_mutex_lock(&runs->lock);
     struct td_run_view *v = find(runs, dir);
+    bool known = v;
     if (!v) {
         pthread_mutex_unlock(&runs->lock);
         TD_TRY(new_view(runs, dir, &fresh, error));
@@ -245,6 +256,8 @@ tdbg_status td_runs_take(struct td_runs *runs, const char *dir, struct td_run_vi
     pthread_mutex_unlock(&runs->lock);
     if (fresh)
         close_view(fresh);
+    if (known) /* nobody may have held it, and who is not held is not refreshed */
+        look_again(v);
     *out = v;
     return TDBG_OK;
 }
@@ -322,11 +335,7 @@ static void refresh_all(struct td_runs *runs)
             continue;
         v->holders++;
         pthread_mutex_unlock(&runs->lock);
-        pthread_mutex_lock(&v->lock);
-        bool news = refresh(v);
-        pthread_mutex_unlock(&v->lock);
-        if (news)
-            td_streams_hurry(runs->streams);
+        look_again(v);
         pthread_mutex_lock(&runs->lock);
         v->holders--;
     }

@@ -32,7 +32,11 @@ static bool borrow(struct td_visit *v)
     return false;
 }
 
-bool td_visit_begin(struct td_visit *v, struct td_exchange *x)
+/* td_desk_subject or td_desk_sides. */
+typedef tdbg_status look_up(struct td_desk *, const struct td_open_comparison *, size_t,
+                            const struct td_subject **, struct tdbg_error *);
+
+static bool begin(struct td_visit *v, struct td_exchange *x, look_up *find)
 {
     struct tdbg_error error;
     *v = (struct td_visit){.x = x};
@@ -40,13 +44,25 @@ bool td_visit_begin(struct td_visit *v, struct td_exchange *x)
         td_answer_error(x, 404, "no pair '%.64s'", x->parameter[1]);
         return false;
     }
-    if (!borrow(v))
+    int64_t generation;
+    if (!td_query_int(x, "generation", 0, INT64_MAX, -1, &generation) || !borrow(v))
         return false;
-    if (td_desk_subject(x->desk, v->opened, v->index, &v->subject, &error) == TDBG_OK)
+    if (td_generation_check(v->opened->generation, generation, &error) == TDBG_OK &&
+        find(x->desk, v->opened, v->index, &v->subject, &error) == TDBG_OK)
         return true;
     td_answer_failure(x, &error);
     td_visit_end(v);
     return false;
+}
+
+bool td_visit_begin(struct td_visit *v, struct td_exchange *x)
+{
+    return begin(v, x, td_desk_subject);
+}
+
+bool td_visit_begin_sides(struct td_visit *v, struct td_exchange *x)
+{
+    return begin(v, x, td_desk_sides);
 }
 
 bool td_visit_begin_long(struct td_visit *v, struct td_exchange *x)

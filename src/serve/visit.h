@@ -27,6 +27,9 @@ bool td_read_index(const char *text, size_t *out);
 bool td_visit_begin(struct td_visit *visit, struct td_exchange *x);
 void td_visit_end(struct td_visit *visit);
 
+/* The same for who looks at each side by itself, whether they line up or not. */
+bool td_visit_begin_sides(struct td_visit *visit, struct td_exchange *x);
+
 /* The same for what takes more than a few milliseconds. */
 bool td_visit_begin_long(struct td_visit *visit, struct td_exchange *x);
 

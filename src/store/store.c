@@ -1,6 +1,8 @@
 /* store.c: see store.h. Each function is one transaction under the lock of the connection. */
 #include "store/connection.h"
 
+#include <string.h>
+
 static void bind_text(sqlite3_stmt *statement, int at, const char *text)
 {
     sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC); /* NULL binds NULL */
@@ -162,12 +164,15 @@ tdbg_status td_store_put_comparison(struct td_store *store, const struct td_comp
 }
 
 static tdbg_status finish_comparison(struct td_store *store, const struct td_comparison_row *row,
-                                     const char *result, size_t size, struct tdbg_error *error)
+                                     const char *result, size_t size, const char *state,
+                                     struct tdbg_error *error)
 {
     TD_TRY(run(store, TD_QUERY_BEGIN, error));
     tdbg_status status = put_comparison(store, row, error);
     if (status == TDBG_OK)
         status = change(store, TD_QUERY_PUT_RESULT, row->id, result, size, "comparison", error);
+    if (status == TDBG_OK && state)
+        status = change(store, TD_QUERY_PUT_NOTE, row->id, state, strlen(state), "comparison", error);
     if (status == TDBG_OK)
         status = run(store, TD_QUERY_COMMIT, error);
     if (status != TDBG_OK && !sqlite3_get_autocommit(store->db))
@@ -176,9 +181,10 @@ static tdbg_status finish_comparison(struct td_store *store, const struct td_com
 }
 
 tdbg_status td_store_finish_comparison(struct td_store *store, const struct td_comparison_row *row,
-                                       const char *result, size_t size, struct tdbg_error *error)
+                                       const char *result, size_t size, const char *state,
+                                       struct tdbg_error *error)
 {
-    LOCKED(store, finish_comparison(store, row, result, size, error));
+    LOCKED(store, finish_comparison(store, row, result, size, state, error));
 }
 
 tdbg_status td_store_remove_comparison(struct td_store *store, const char *id, struct tdbg_error *error)

@@ -52,9 +52,11 @@ struct td_comparison_row {
 TD_CHECK tdbg_status td_store_put_comparison(struct td_store *store, const struct td_comparison_row *row,
                                              struct tdbg_error *error);
 
-/* The row and its result, in one transaction: a comparison that says done has its result. */
+/* The row, its result and the state that fits it (NULL: it stays), in one transaction: a comparison that says
+ * done has its result. */
 TD_CHECK tdbg_status td_store_finish_comparison(struct td_store *store, const struct td_comparison_row *row,
-                                                const char *result, size_t size, struct tdbg_error *error);
+                                                const char *result, size_t size, const char *state,
+                                                struct tdbg_error *error);
 TD_CHECK tdbg_status td_store_remove_comparison(struct td_store *store, const char *id,
                                                 struct tdbg_error *error);
 

@@ -49,12 +49,25 @@ test("a tensor opens beside the list with values, picture and distribution", asy
   await bench.quiet(page);
 });
 
+test("from tensor to tensor with the keyboard is one visit: back leads to the list", async () => {
+  const page = await bench.page(`/c/${id}`);
+  await page.locator(".tensor-row").first().waitFor();
+  for (const [key, index] of [["j", 0], ["j", 1], ["j", 2], ["k", 1]]) {
+    await page.keyboard.press(key);
+    await page.waitForURL(`**/c/${id}/pairs/${index}`);
+  }
+  await page.goBack();
+  await page.waitForURL(`**/c/${id}`);
+  await bench.quiet(page);
+});
+
 test("two tensors are compared with each other", async () => {
-  const page = await bench.page(`/c/${id}?q=head`);
+  const page = await bench.page(`/c/${id}?q=head&sort=-max`);
   await page.getByLabel("choose head.weight").check();
   await page.getByLabel("choose head.copy").check();
   await page.getByRole("button", { name: "Compare the two" }).click();
-  await page.waitForURL((url) => !url.pathname.includes(id));
+  await page.waitForURL((url) => !url.pathname.includes(id) && url.search === "");
   await page.getByText("1 diverged").first().waitFor();
+  assert.equal(await page.locator(".shown").innerText(), "1 pair");
   await bench.quiet(page);
 });

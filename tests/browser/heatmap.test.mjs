@@ -49,9 +49,12 @@ const legendAt = (page, n, share) => page.evaluate(([which, at]) => {
   return [...c.getImageData(0, 0, 1, 1).data];
 }, [n, share]);
 
-/** Until the picture has the colour there: it is drawn with the next frame. */
-const showsColour = (page, x, y, wanted) =>
-  eventually(async () => (await pixel(page, x, y)).every((channel, i) => Math.abs(channel - wanted[i]) <= 3), true);
+/** Until the picture has the colour there that the legend has at that share: either is drawn with the next frame. */
+const showsColour = (page, x, y, share) =>
+  eventually(async () => {
+    const wanted = await legendAt(page, 0, share);
+    return (await pixel(page, x, y)).every((channel, i) => Math.abs(channel - wanted[i]) <= 3);
+  }, true);
 
 /** Points at the picture and reads which element is there. */
 async function point(page, x, y) {
@@ -86,15 +89,15 @@ test("zoomed in to single values, exactly; linear, symlog and log", async () => 
   const { at, a } = await point(page, 151, 82);
   const value = Math.fround(ramp[at[0] * columns + at[1]]);
   assert.equal(a, value);
-  await showsColour(page, 151, 82, await legendAt(page, 0, value + 0.5));
+  await showsColour(page, 151, 82, value + 0.5);
   const knee = 0.5e-4;
   await page.getByLabel("scale", { exact: true }).selectOption("symlog");
   const bent = Math.sign(value) * Math.log1p(Math.abs(value) / knee) / Math.log1p(0.5 / knee);
-  await showsColour(page, 151, 82, await legendAt(page, 0, 0.5 + 0.5 * bent));
+  await showsColour(page, 151, 82, 0.5 + 0.5 * bent);
   await page.getByLabel("scale", { exact: true }).selectOption("log");
   await page.getByLabel("Colours of A, B").getByText("5.0e-5").waitFor();
   const share = Math.log(Math.abs(value) / knee) / Math.log(0.5 / knee);
-  await showsColour(page, 151, 82, await legendAt(page, 0, share));
+  await showsColour(page, 151, 82, share);
   await bench.quiet(page);
 });
 
@@ -120,6 +123,20 @@ test("the difference has a pane of its own, which shows the one element that dif
   }, [size.width]);
   const scale = Math.sqrt(coloured);
   assert.ok(scale >= 11 && scale <= 13, `one cell of 12 x 12 pixels, not ${coloured} pixels`);
+  await bench.quiet(page);
+});
+
+test("a legend has its title, its ends and its scale in a line", async () => {
+  const page = await heatmap("ramp");
+  for (const legend of await page.locator(".ramps [role=group]").all()) {
+    const boxes = await Promise.all(["span >> nth=0", "input >> nth=0", ".ramp-bar", "input >> nth=1"].map((part) => legend.locator(part).boundingBox()));
+    const own = await legend.boundingBox();
+    for (const [at, box] of boxes.entries()) {
+      assert.ok(box.y >= own.y && box.y + box.height <= own.y + own.height, `part ${at} is outside`);
+      assert.ok(at === 0 || box.x >= boxes[at - 1].x + boxes[at - 1].width, `part ${at} overlaps the one before`);
+    }
+    assert.ok(boxes[2].width > 100, "the scale is wide enough to be read");
+  }
   await bench.quiet(page);
 });
 

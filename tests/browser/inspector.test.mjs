@@ -26,13 +26,13 @@ before(async () => {
     q: { shape: qShape, values: q }, ramp: { shape: [300, 520], values: ramp },
     flawed: { shape: [64, 96], values: changed(flawed, { [12 * 96 + 22]: -Infinity }) },
     turned: { shape: [12, 20], values: turned }, deep: { shape: [2, 3, 4, 5, 6], values: deep }, scalar: { shape: [], values: [3.5] },
-    empty: { shape: [0, 4], values: [] }, lonely: { shape: [3, 5], values: noise(15, 5) },
+    empty: { shape: [0, 4], values: [] }, tiny: { shape: [8, 8], values: noise(64, 6).map((v) => v * 1e-30) }, lonely: { shape: [3, 5], values: noise(15, 5) },
   });
   const b = safetensors(bench.path("b.safetensors"), {
     q: { shape: qShape, values: qB }, ramp: { shape: [300, 520], values: ramp.map((v, i) => (i === 5200 ? v + 1 : v)) },
     flawed: { shape: [64, 96], values: changed(flawed, { [10 * 96 + 20]: NaN }) },
     turned: { shape: [20, 12], values: turn(turned, 12, 20) }, deep: { shape: [2, 3, 4, 5, 6], values: deep.with(719, 9) }, scalar: { shape: [], values: [3.75] },
-    empty: { shape: [0, 4], values: [] },
+    empty: { shape: [0, 4], values: [] }, tiny: { shape: [8, 8], values: noise(64, 7).map((v) => v * 1e-30) },
   });
   id = await bench.compare(a, b);
   const { pairs } = await bench.json("GET", `/comparisons/${id}/result`);
@@ -89,6 +89,24 @@ test("a cell tells its exact value, index and difference, by mouse and by keyboa
   await bench.quiet(page);
 });
 
+test("Escape hides the tip, then leaves the field, and only then closes the pair", async () => {
+  const page = await look("q");
+  const isOpen = () => new URL(page.url()).pathname.includes("/pairs/");
+  await page.locator(".stack").nth(2).hover();
+  await page.getByRole("tooltip").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("tooltip").waitFor({ state: "detached" });
+  assert.ok(isOpen());
+  await page.mouse.move(0, 0);
+  await page.getByRole("searchbox", { name: /Value, range/ }).fill("0.5");
+  await page.keyboard.press("Escape");
+  await eventually(() => page.evaluate(() => document.activeElement.tagName), "BODY");
+  assert.ok(isOpen());
+  await page.keyboard.press("Escape");
+  await page.waitForURL((url) => url.pathname === `/c/${id}`);
+  await bench.quiet(page);
+});
+
 test("jump to the largest difference, the next and the one before", async () => {
   const page = await look("q");
   await page.getByText("Worst elements").waitFor();
@@ -107,6 +125,21 @@ test("jump to the largest difference, the next and the one before", async () => 
   await eventually(() => place(page), second);
   await page.locator(".worst li button").first().click();
   await eventually(() => place(page), [9, 3, 5]);
+  await bench.quiet(page);
+});
+
+test("what stands above the values stays where it is, and nothing in it stands alone", async () => {
+  const page = await look("q", "", { width: 1600 });
+  await page.locator(".worst li").first().waitFor();
+  const top = async (part) => (await page.locator(part).first().boundingBox()).y;
+  for (const width of [1280, 1600]) {
+    await page.setViewportSize({ width, height: 800 });
+    await eventually(async () => await top(".look-tools .menu") - await top(".finder"), 0);
+  }
+  const before = await top(".place-controls");
+  await page.getByRole("button", { name: "Max diff" }).click();
+  await page.getByText("1 of 3").waitFor();
+  assert.equal(await top(".place-controls"), before);
   await bench.quiet(page);
 });
 
@@ -143,6 +176,7 @@ test("any number of dimensions, none too, no elements, and one side alone", asyn
   await bench.quiet(page);
   page = await look("empty");
   await page.getByText("This tensor has no elements.").waitFor();
+  assert.equal(await page.getByRole("region", { name: "Difference" }).count(), 0); // nor values that are not finite
   await bench.quiet(page);
   page = await look("lonely");
   await eventually(() => page.locator(".stack").first().locator(".val").count(), 1);
@@ -158,6 +192,15 @@ test("NaN and infinities are unmistakable, and are found", async () => {
   const find = page.getByRole("searchbox", { name: /Value, range/ });
   await find.fill("inf");
   await page.keyboard.press("Enter");
+  await eventually(() => place(page), [12, 22]);
+  await find.fill("+inf");
+  await page.keyboard.press("Enter");
+  await page.getByRole("status").getByText("nothing found").waitFor();
+  await find.fill("1e400"); // no number there is
+  await page.getByRole("status").getByText("a number, 0.5..1").waitFor();
+  await slider(page, 0).fill("0");
+  await find.fill("-inf");
+  await find.press("Enter");
   await eventually(() => place(page), [12, 22]);
   await page.getByLabel("Side", { exact: true }).selectOption("b");
   await find.fill("nan");
@@ -183,6 +226,24 @@ test("a range is found place by place, forwards and back", async () => {
   await page.getByRole("status").getByText(`1 of ${found.length}`).waitFor();
   await find.fill("no number");
   assert.equal(await find.getAttribute("aria-invalid"), "true");
+  await bench.quiet(page);
+});
+
+test("a search goes on through a tensor that one request does not see the end of", async () => {
+  const page = await look("q");
+  let goOn;
+  const told = new Promise((resolve) => (goOn = resolve));
+  await page.route(/\/find\?.*from=0&/, (route) => route.fulfill({ json: { places: [], next: 1536 } }));
+  await page.route(/\/find\?.*from=1536&/, async (route) => {
+    await told;
+    await route.fulfill({ json: { places: [{ index: [20, 0, 1], flat: 2561, value: 7 }], next: null } });
+  });
+  await page.getByRole("searchbox", { name: /Value, range/ }).fill("7");
+  await page.keyboard.press("Enter");
+  await page.getByRole("status").getByText("looking, 50 %").waitFor();
+  goOn();
+  await eventually(() => place(page), [20, 0, 1]);
+  await page.getByRole("status").getByText("1 of 1").waitFor();
   await bench.quiet(page);
 });
 
@@ -244,4 +305,21 @@ test("distributions count every finite value", async () => {
   await flaws.getByText("A 6,143, B 6,143 finite values").waitFor();
   await flaws.getByText("6,142 pairs of finite values").waitFor();
   await bench.quiet(flaws);
+});
+
+test("the numbers of a plot are whole, however long they are", async () => {
+  const page = await look("tiny");
+  await page.evaluate(() => {
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    window.written = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+      const width = this.measureText(text).width;
+      window.written.push({ text, left: this.textAlign === "right" ? x - width : this.textAlign === "center" ? x - width / 2 : x });
+      fillText.call(this, text, x, y);
+    };
+  });
+  await page.getByRole("button", { name: "Distributions" }).click();
+  await page.waitForFunction(() => window.written.some(({ text }) => /^-\d\.\d\de-3/.test(text)) && window.written.some(({ text }) => text === "B"));
+  assert.deepEqual(await page.evaluate(() => window.written.filter(({ left }) => left < 0)), []);
+  await bench.quiet(page);
 });

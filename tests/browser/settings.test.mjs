@@ -36,6 +36,20 @@ test("pairs by hand: dragged in the dialog, chosen with the keyboard, and taken 
   await bench.quiet(page);
 });
 
+test("a pair made by hand of the last two can still be taken back", async () => {
+  const [one, other] = ["alone_a", "alone_b"].map((name, n) => safetensors(bench.path(`${name}.safetensors`), {
+    same: { shape: [4], values: noise(4, 3) }, [["qux", "deux"][n]]: { shape: [3, 5], values: noise(15, 20 + n) },
+  }));
+  const id = await bench.compare(one, other, { match: "exact", pairs: [{ a: "qux", b: "deux" }] });
+  const page = await bench.page(`/c/${id}`);
+  await page.locator(".chip.unmatched", { hasText: "0 unmatched" }).waitFor();
+  await page.getByRole("button", { name: "Pair by hand…" }).click();
+  await page.getByText("No tensor is left to be paired.").waitFor();
+  await page.getByRole("button", { name: "take back" }).click();
+  await page.locator(".chip.unmatched", { hasText: "2 unmatched" }).waitFor();
+  await bench.quiet(page);
+});
+
 test("a row without a partner dragged onto one of the other side makes a pair", async () => {
   const id = await bench.compare(left, right);
   const page = await bench.page(`/c/${id}?group=none`);
@@ -125,4 +139,29 @@ test("reports are downloaded; the HTML one opens again by itself, the pairs are 
   await report.goto(`file://${await download(demo, /^HTML/)}`);
   await eventually(async () => (await report.locator("body").innerText()).includes("layer 1, query"), true);
   await bench.quiet(demo);
+});
+
+test("a pairs file that names nothing changes nothing, and says so", async () => {
+  const id = await bench.compare(left, right, { match: "exact" });
+  const page = await bench.page(`/c/${id}`, { expected: [/400/] });
+  await page.locator(".chip.unmatched", { hasText: "6 unmatched" }).waitFor();
+  const file = { name: "pairs.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify({ pairs: [{ a: "qux_1_foo", b: "nope" }] })) };
+  await page.getByLabel("Pairs file").setInputFiles(file);
+  await page.locator(".notice.bad", { hasText: "the list of pairs names 'nope', which is not in B" }).waitFor();
+  await page.locator(".chip.unmatched", { hasText: "6 unmatched" }).waitFor();
+  assert.deepEqual((await bench.json("GET", `/comparisons/${id}`)).settings, { match: "exact" });
+  await bench.quiet(page);
+});
+
+test("the defaults drop pairs made by hand", async () => {
+  const id = await bench.compare(left, right, { match: "exact", pairs: [{ a: "qux_1_foo", b: "un" }] });
+  const page = await bench.page(`/c/${id}`);
+  await page.locator(".chip.unmatched", { hasText: "4 unmatched" }).waitFor();
+  await page.getByRole("button", { name: "Settings" }).click();
+  await page.getByRole("dialog").getByText("1 pair made by hand").waitFor();
+  await page.getByRole("button", { name: "Defaults" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Compare again" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.deepEqual((await bench.json("GET", `/comparisons/${id}`)).settings, {});
+  await bench.quiet(page);
 });

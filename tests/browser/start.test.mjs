@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { archive, drop, eventually, exampleDumps, open } from "./support.mjs";
+import { archive, drop, eventually, exampleDumps, open, safetensors } from "./support.mjs";
 
 let bench, a, b;
 before(async () => {
@@ -41,6 +41,18 @@ test("more files than sides are refused in words", async () => {
   await bench.quiet(page);
 });
 
+test("a file dropped beside the places for it is refused, and the page stays", async () => {
+  const page = await bench.page("/");
+  await page.locator(".recent").waitFor();
+  const refused = await page.evaluate(() => ["dragover", "drop"].map((type) => {
+    const data = new DataTransfer();
+    data.items.add(new File(["x"], "x.npy"));
+    return !document.querySelector(".recent").dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+  }));
+  assert.deepEqual(refused, [true, true]);
+  await bench.quiet(page);
+});
+
 test("a broken archive fails in words, and the server goes on", async () => {
   const page = await bench.page("/");
   const half = readFileSync(archive(b));
@@ -57,12 +69,36 @@ test("paths are opened in place: typed, and found in the folders of the server",
   const page = await bench.page("/");
   await page.getByLabel("Path on this machine for A").fill(a);
   await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Browse" }).click();
+  await page.getByRole("region", { name: "B", exact: true }).getByRole("button", { name: "Browse" }).click();
   await page.getByRole("button", { name: bench.folder }).click();
   await page.getByRole("button", { name: "dumps/" }).click();
+  // Until a slow folder is there, "Open this folder" must not open the one before it.
+  await page.route(/\/folder\?path=.*b$/, async (route) => {
+    await new Promise((wait) => setTimeout(wait, 300));
+    await route.continue();
+  });
   await page.getByRole("button", { name: "b/", exact: true }).click();
   await page.getByRole("button", { name: "Open this folder" }).click();
   await page.getByRole("button", { name: "Compare", exact: true }).click();
+  await page.getByRole("heading", { name: "layer 1, query" }).waitFor();
+  await bench.quiet(page);
+});
+
+test("a typed path counts as it stands, and is taken when the focus leaves by Tab", async () => {
+  const page = await bench.page("/");
+  const compare = page.getByRole("button", { name: "Compare", exact: true });
+  await page.getByLabel("Path on this machine for A").fill(a);
+  await page.keyboard.press("Tab");
+  await eventually(() => page.evaluate(() => document.activeElement.textContent.trim()), "Browse");
+  await page.keyboard.press("Tab");
+  await page.locator(".chosen").waitFor();
+  await page.keyboard.press("Tab"); // from "Choose file…" of B to its path
+  await page.keyboard.type(b);
+  await eventually(() => compare.isEnabled(), true);
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await eventually(() => page.locator(".chosen").count(), 2);
+  await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "layer 1, query" }).waitFor();
   await bench.quiet(page);
 });
@@ -73,6 +109,8 @@ test("a path outside the roots is refused in words", async () => {
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Explore", exact: true }).click();
   await page.getByRole("alert").getByText("not under a root").waitFor();
+  await page.getByRole("button", { name: "Choose another" }).click();
+  await page.getByRole("alert").waitFor({ state: "detached" });
   await bench.quiet(page);
 });
 
@@ -82,6 +120,15 @@ test("one input is explored", async () => {
   await drop(page, ".source", [file(archive(a), "one.tar.gz")]);
   await page.getByRole("button", { name: "Explore", exact: true }).click();
   await page.getByText("0_query.npy").first().waitFor();
+  await bench.quiet(page);
+});
+
+test("what cannot be explored was to be read, not compared", async () => {
+  const page = await bench.page("/?tab=explore");
+  await page.getByLabel("Path on this machine for Input").fill(`${a}:nothing`);
+  await page.getByRole("button", { name: "Explore", exact: true }).click();
+  await page.getByRole("heading", { name: "This could not be read" }).waitFor();
+  await page.getByRole("button", { name: "Read again" }).waitFor();
   await bench.quiet(page);
 });
 
@@ -96,16 +143,59 @@ test("a run against one tensor of another, by NAME[slice]", async () => {
   await bench.quiet(page);
 });
 
+test("when one upload is refused the other stops, and both can be chosen anew", async () => {
+  const page = await bench.page("/", { expected: [/413/, /ERR_FAILED/] });
+  await page.route(/uploads\?name=large/, (route) => route.fulfill({ status: 413, json: { error: "the upload is larger than 1 KB" } }));
+  let stopped = false;
+  page.on("requestfailed", (request) => (stopped ||= request.url().includes("name=endless")));
+  await page.route(/uploads\?name=endless/, () => undefined); // never answered
+  await drop(page, ".source", [file(archive(a), "large.tar.gz"), file(archive(b), "endless.tar.gz")]);
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  await page.locator(".source").first().getByText("the upload is larger than 1 KB").waitFor();
+  await eventually(() => stopped, true);
+  assert.equal(await page.getByRole("button", { name: "Choose another" }).count(), 2);
+  assert.equal(await page.locator(".source progress").count(), 0);
+  await bench.quiet(page);
+});
+
+test("an upload under way ends when somebody leaves, and leads nowhere later", async () => {
+  const page = await bench.page("/", { expected: [/ERR_FAILED/] });
+  let stopped = false;
+  page.on("requestfailed", (request) => (stopped ||= request.url().includes("/uploads")));
+  await page.route(/uploads\?name=/, () => undefined);
+  await drop(page, ".source", [file(archive(a), "one.tar.gz"), file(archive(b), "two.tar.gz")]);
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  await page.locator(".source progress").first().waitFor();
+  await page.getByRole("tab", { name: "Explore one" }).click();
+  await eventually(() => stopped, true);
+  await bench.quiet(page);
+});
+
+test("a comparison in which nothing was paired is not listed as one that agrees", async () => {
+  const [one, other] = ["left", "right"].map((name) => safetensors(bench.path(`${name}.safetensors`), { [name]: { shape: [3], values: [1, 2, 3] } }));
+  const [unpaired, same] = [await bench.compare(one, other, { match: "exact" }), await bench.compare(one, one)];
+  const page = await bench.page("/");
+  const row = (id) => page.locator(`.recent-row:has(a[href="/c/${id}"])`);
+  await row(unpaired).getByText("nothing to compare").waitFor();
+  await row(same).getByText("agree", { exact: true }).waitFor();
+  await row(unpaired).getByRole("link").click();
+  await page.getByRole("heading", { name: "No tensor of A has a partner in B" }).waitFor();
+  assert.equal(await page.locator(".chart").count(), 0);
+  await bench.quiet(page);
+});
+
 test("what was compared is listed, opens again, and can be forgotten", async () => {
+  await bench.compare(b, a); // one that stays
   const id = await bench.compare(a, b);
   const page = await bench.page("/");
   const row = page.locator(`.recent-row:has(a[href="/c/${id}"])`);
-  assert.match(await row.innerText(), /parts at 1_query\.npy: bias/);
+  assert.equal(await row.locator(".recent-outcome").textContent(), "parts at 1_query.npy: bias");
   await row.getByRole("link").click();
   await page.getByRole("heading", { name: "layer 1, query" }).waitFor();
   await page.goBack();
   await row.getByRole("button", { name: /^Forget/ }).click();
   await row.waitFor({ state: "detached" });
+  await eventually(() => page.evaluate(() => /^Forget/.test(document.activeElement.getAttribute("aria-label") ?? "")), true);
   await eventually(async () => (await bench.json("GET", "/comparisons")).comparisons.some((one) => one.id === id), false);
   await bench.quiet(page);
 });

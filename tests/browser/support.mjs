@@ -12,6 +12,7 @@ import { chromium } from "playwright-core";
 const TDBG = process.env.TDBG;
 const EXAMPLE = process.env.TDBG_EXAMPLE; // writes two dumps of a tiny transformer that part at layer 1, query
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const SLOW = Number(process.env.TDBG_SLOW ?? 0); // every answer comes up to so many ms late: shows what races
 assert.ok(TDBG && EXAMPLE, "run these tests with tools/test-web.py");
 
 /** A server on a free port that may open what lies in `folder`. */
@@ -64,8 +65,14 @@ class Bench {
   /** A page that must be quiet. `expected` are complaints that belong to the test. */
   async page(path, { width = 1280, height = 800, dark = false, expected = [] } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", acceptDownloads: true });
+    if (SLOW) {
+      await context.route(/\/api\/v1\//, async (route) => {
+        await new Promise((wait) => setTimeout(wait, Math.random() * SLOW));
+        await route.continue().catch(() => undefined); // the page may be gone by then
+      });
+    }
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(SLOW ? 20_000 : 10_000);
     page.complaints = [];
     const complain = (text) => expected.some((pattern) => pattern.test(text)) || page.complaints.push(text);
     page.on("pageerror", (error) => complain(error.message));

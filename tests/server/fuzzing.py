@@ -14,6 +14,7 @@ JSON_ROUTES = [
     ("POST", "/get_tensor_values"), ("POST", "/get_tensor_shapes"), ("POST", "/get_tensor_values_manual"),
     ("POST", "/reorder_matches"), ("POST", "/regroup_matches"), ("POST", "/manual_pair"), ("POST", "/api/v1/comparisons"),
     ("PUT", "/api/v1/comparisons/{id}/settings"), ("PUT", "/api/v1/comparisons/{id}/state"),
+    ("PATCH", "/api/v1/comparisons/{id}/state"),
     ("POST", "/api/v1/run/control"),
 ]
 KEYS = ["match_index", "dimension_indices", "count", "get_argmax", "get_final_shape", "tensor1_indices", "tensor2_indices",
@@ -21,7 +22,7 @@ KEYS = ["match_index", "dimension_indices", "count", "get_argmax", "get_final_sh
         "match", "threshold", "policy", "rtol", "atol", "reference", "layout", "top", "pairs", "x", "do", "pattern", "when", "number"]
 LOOKS = ["", "/values", "/mapped", "/worst", "/find", "/histogram", "/density", "/profile", "/tile", "/export"]
 PARAMETERS = ["slice", "a", "b", "count", "side", "low", "high", "what", "from", "limit", "bins", "size", "view", "level", "x", "y",
-              "reduce", "format", "transpose", "width", "path", "name"]
+              "reduce", "format", "transpose", "width", "path", "name", "generation"]
 ODD = ["", "0", "-1", "1", "3", "99999999999999999999", "1e400", "nan", "inf", ":", "::", "0:16", "[::-1]", "0,0", "0,:", ":,:",
        "...", ",", "a", "difference", "npy", "csv", "mean", "max", "flat", "%00", "%ff", "%", "%2e%2e%2f", "../../etc/passwd",
        "/etc/passwd", "'", '"', "<script>", "é", "a" * 3000, "1;2", "0:0", "5:1:-1", "zero"]

@@ -191,6 +191,7 @@ BAD_SETTINGS = [
     ({"pairs": {}}, 400, 'no array "pairs"'),
     ({"pairs": [{"a": "x"}]}, 400, 'pair 0 has no "a" and "b" that are names'),
     ({"pairs": [{"a": "x", "b": "y", "a_part": [2, 2]}]}, 400, 'pair 0: "a_part" is not [which, of how many]'),
+    ({"pairs": [{"a": "x", "b": "y", "b_part": ["first", 2]}]}, 400, 'pair 0: "b_part" is not [which, of how many]'),
 ]
 
 
@@ -242,12 +243,6 @@ def test_a_reference(server, sides, tdbg):
     assert result(server, comparison) == tdbg.json("diff", a, b, "--reference", a, status=1)
 
 
-def test_a_pair_that_is_not_there_fails_the_comparison(server, sides):
-    c = rest(server, started(server, *sides, {"pairs": [{"a": "nowhere", "b": "0_key.npy"}]}))
-    assert c["status"] == "failed"
-    assert "nowhere" in c["error"]
-
-
 # --- the page's notes ----------------------------------------------------------------------------------------
 
 
@@ -262,6 +257,97 @@ def test_state(server, sides):
     answer = server.put(path, {"x": "y" * (1 << 20)})
     assert (answer.status, answer.error) == (413, "notes of 1048584 bytes; 1048576 are the most")
     assert server.get(path).json == notes
+
+
+def test_state_is_changed_in_part(server, sides):
+    path = f"{COMPARISONS}/{finished(server, *sides)}/state"
+    server.put(path, {"order": [2, 0, 1], "mappings": {"1": {"a": "0", "b": "1"}}, "other": "x"})
+    answer = server.request("PATCH", path, {"mappings": {"3": {"a": "2", "b": "3"}}, "other": None})
+    both = {"1": {"a": "0", "b": "1"}, "3": {"a": "2", "b": "3"}}
+    assert (answer.status, answer.json) == (200, {"order": [2, 0, 1], "mappings": both})
+    assert server.request("PATCH", path, {"order": []}).json == {"order": [], "mappings": both} == server.get(path).json
+    assert server.request("PATCH", path, {"new": {"deep": {"gone": None, "x": 1}}}).json["new"] == {"deep": {"x": 1}}
+    before = server.get(path).json
+    assert server.request("PATCH", path, [1]).error == "the body is not an object"
+    assert server.request("PATCH", path, {"x": "y" * (1 << 20)}).status == 413
+    assert server.request("PATCH", f"{COMPARISONS}/0123456789abcdef/state", {}).status == 404
+    assert server.get(path).json == before
+
+
+def test_many_change_the_state_at_once(server, sides):
+    path = f"{COMPARISONS}/{finished(server, *sides)}/state"
+
+    def write(n):
+        for i in range(10):
+            assert server.request("PATCH", path, {"mappings": {str(10 * n + i): {"a": "0", "b": str(n)}}}).status == 200
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(server.get(path).json["mappings"]) == {str(i) for i in range(40)}
+
+
+def compare_again(server, comparison, settings):
+    answer = server.put(f"{COMPARISONS}/{comparison}/settings", settings)
+    assert answer.status == 202, answer
+    found = rest(server, comparison)
+    assert found["status"] == "done", found
+    return found
+
+
+def indices(server, comparison):
+    """By the names of both sides."""
+    return {tuple(side and side["name"] for side in (pair["a"], pair["b"])): str(pair["index"])
+            for pair in result(server, comparison)["pairs"]}
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_notes_follow_the_pairs(server, sides, original):
+    """Whoever makes other pairs, through whichever of the two APIs."""
+    comparison = finished(server, *sides)
+    path, before = f"{COMPARISONS}/{comparison}/state", indices(server, comparison)
+    keys, queries = ("1_key.npy",) * 2, ("0_query.npy",) * 2
+    mappings = {before[keys]: {"a": "1", "b": "2"}, before[queries]: {"a": "3", "b": "4"}}
+    notes = {"order": [3, 2, 1, 0], "mappings": mappings, "other": "x"}
+    server.put(path, notes)
+    # Another tolerance, the same pairs: nothing is lost.
+    compare_again(server, comparison, {"policy": "strict"})
+    assert indices(server, comparison) == before and server.get(path).json == notes
+    hand = ("0_query.npy", "1_query.npy")
+    if original:
+        assert server.post("/manual_pair", {"model1_file": hand[0], "model2_file": hand[1]}).status == 200
+    else:
+        compare_again(server, comparison, {"pairs": [{"a": hand[0], "b": hand[1]}]})
+    after = indices(server, comparison)
+    assert hand in after and queries not in after and after[keys] != before[keys]
+    assert server.get(path).json == {"mappings": {after[keys]: {"a": "1", "b": "2"}}, "other": "x"}
+
+
+def test_a_result_that_was_replaced_is_not_mixed_with_the_new_one(serve, sides, tmp_path):
+    server = serve("--root", tmp_path)
+    comparison = finished(server, *sides)
+    first = look(server, comparison)["generation"]
+    pair = f"{COMPARISONS}/{comparison}/pairs/0"
+    assert server.get(f"{pair}?generation={first}").json["generation"] == first
+    second = compare_again(server, comparison, {"pairs": [{"a": "0_query.npy", "b": "1_query.npy"}]})["generation"]
+    assert second > first
+    again = "compared again since; its pairs may be others now"
+    for route in ("", "/values", "/mapped", "/worst", "/tile", "/export"):
+        answer = server.get(f"{pair}{route}?generation={first}&slice=0,0&view=0,:&a=0,0&b=0,0")
+        assert (answer.status, answer.error) == (409, again), route
+    assert server.get(f"{pair}/values?generation={second}&slice=0,0").status == 200
+    assert server.get(f"{pair}/values?generation=x").status == 400
+    state = f"{COMPARISONS}/{comparison}/state"
+    answer = server.request("PATCH", f"{state}?generation={first}", {"order": [1, 0]})
+    assert (answer.status, answer.error) == (409, again)
+    assert server.get(state).json == {}
+    assert server.request("PATCH", f"{state}?generation={second}", {"order": [1, 0]}).json == {"order": [1, 0]}
+    server.stop()
+    server = serve("--root", tmp_path)
+    assert look(server, comparison)["generation"] == second
+    assert server.get(f"{pair}/values?generation={second}&slice=0,0").status == 200
 
 
 # --- following and stopping ----------------------------------------------------------------------------------
@@ -428,7 +514,7 @@ def test_everything_comes_back(serve, sides, tmp_path, tdbg):
     a = upload(server, pack(sides[0], tmp_path / "a.zip"))
     first = finished(server, a, sides[1], {"policy": "strict"}, title="first")
     second = finished(server, sides[0])
-    failed = rest(server, started(server, sides[0], sides[1], {"pairs": [{"a": "nowhere", "b": "0_key.npy"}]}))
+    failed = rest(server, started(server, sides[0], sides[1], {"layout": "x y z -> z y x"}))
     notes = {"order": [3, 2, 1, 0]}
     server.put(f"{COMPARISONS}/{first}/state", notes)
     before = server.get(COMPARISONS).json
@@ -497,3 +583,52 @@ def test_one_tensor_of_an_upload(server, sides, tmp_path):
     assert look(server, comparison)["a"]["name"] == f"all.zip:{names[0]}"
     assert result(server, comparison)["summary"]["identical"] == 1
     assert begin(server, {"path": str(sides[0]), "tensor": names[0]}).status == 400
+
+
+# --- pairs by hand that are not there ------------------------------------------------------------------------
+
+
+NOWHERE = "the list of pairs names 'nowhere.npy', which is not in B"
+
+
+def test_pairs_that_name_nothing_leave_the_result(server, sides):
+    comparison = finished(server, *sides)
+    before = look(server, comparison)
+    wrong = [{"a": "0_key.npy", "b": "0_key.npy"}, {"a": "1_key.npy", "b": "nowhere.npy"}]
+    answer = server.put(f"{COMPARISONS}/{comparison}/settings", {"pairs": wrong})
+    assert (answer.status, answer.error) == (400, NOWHERE)
+    assert look(server, comparison) == before
+    assert result(server, comparison)["summary"] == SMALL
+    twice = [{"a": "0_key.npy", "b": "0_key.npy"}, {"a": "0_key.npy", "b": "1_key.npy"}]
+    answer = server.put(f"{COMPARISONS}/{comparison}/settings", {"pairs": twice})
+    assert (answer.status, answer.error) == (400, "the list of pairs has '0_key.npy' of A in more than one pair")
+    assert look(server, comparison) == before
+
+
+def test_pairs_are_checked_where_nothing_lies_open(server, sides, tmp_path):
+    """After a failure, and when an input has changed: by opening the inputs as they are now."""
+    moved = sides[1].rename(tmp_path / "away")
+    sides[1].mkdir()
+    c = rest(server, started(server, *sides))
+    assert c["status"] == "failed"
+    sides[1].rmdir()
+    moved.rename(sides[1])
+    wrong = {"pairs": [{"a": "1_key.npy", "b": "nowhere.npy"}]}
+    assert server.put(f"{COMPARISONS}/{c['id']}/settings", wrong).error == NOWHERE
+    assert look(server, c["id"])["error"] == c["error"]
+    assert server.put(f"{COMPARISONS}/{c['id']}/settings", {}).status == 202
+    assert rest(server, c["id"])["status"] == "done"
+    np.save(sides[1] / "nowhere.npy", np.zeros((64, 64), np.float32))
+    assert server.put(f"{COMPARISONS}/{c['id']}/settings", wrong).status == 202
+    assert rest(server, c["id"])["status"] == "done"
+
+
+def test_a_comparison_is_not_begun_with_pairs_that_name_nothing(server, sides):
+    wrong = {"pairs": [{"a": "1_key.npy", "b": "nowhere.npy"}]}
+    answer = begin(server, *sides, wrong)
+    assert (answer.status, answer.error) == (400, NOWHERE)
+    assert server.get(COMPARISONS).json == {"comparisons": []}
+    # What cannot be opened says so itself, as ever.
+    broken = sides[1].parent / "broken.npy"
+    broken.write_bytes(b"nonsense")
+    assert rest(server, started(server, sides[0], broken, wrong))["status"] == "failed"

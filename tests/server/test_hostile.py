@@ -9,7 +9,7 @@ import time
 import pytest
 from comparing import dump, finished
 from fuzzing import requests
-from serving import PATIENCE, Server
+from serving import PATIENCE
 
 
 def open_socket(server, timeout=20):

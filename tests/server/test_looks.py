@@ -300,6 +300,7 @@ def test_tiles_of_nan_and_infinity(world):
     assert world.pairs.tile("odd.npy", view="2,:,:", level=4, reduce="max")[0, 0] == np.inf
 
 
+@pytest.mark.slow
 def test_levels_above_the_kept_one(world, tmp_path):
     """Larger than a tile of the base level, so that coarse tiles are made of several."""
     values = np.random.default_rng(8).standard_normal((4200, 4500)).astype(np.float32)
@@ -415,6 +416,26 @@ def test_sides_that_do_not_line_up(server, tmp_path):
     pairs = Pairs(server, tmp_path / "a", tmp_path / "b", {"pairs": [{"a": "x.npy", "b": "x.npy"}]})
     answer = pairs.get("x.npy", "values")
     assert answer.status == 409 and answer.error.startswith("the two sides do not line up")
+
+
+def test_mapped_where_the_sides_do_not_line_up(server, tmp_path):
+    """Mapping by hand is the way out there: each side has its own shape, however the other looks."""
+    a, b = random(1, (3, 5)), random(2, (7, 2))
+    for side, values in (("a", a), ("b", b)):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "x.npy", values)
+    by_hand = {"pairs": [{"a": "x.npy", "b": "x.npy"}]}
+    for settings in (by_hand, {**by_hand, "layout": "p q -> r s t"}):
+        pairs = Pairs(server, tmp_path / "a", tmp_path / "b", settings)
+        assert result(server, pairs.id)["pairs"][0]["verdict"] == "error"
+        found = pairs.json("x.npy", "mapped", a="2,1:5", b="2:6,1")
+        np.testing.assert_array_equal(found["a"]["values"], a[2, 1:5].astype(np.float64))
+        np.testing.assert_array_equal(found["b"]["values"], b[2:6, 1].astype(np.float64))
+        assert found["difference"]["max_abs"] == np.abs(a[2, 1:5].astype(np.float64) - b[2:6, 1]).max()
+        assert pairs.get("x.npy", "mapped", a="3").error == "index 3 is out of range for axis 0 of size 3"
+        assert pairs.json("x.npy", "mapped", a="0", b="0")["difference"] is None
+        for route in ("", "values", "worst", "histogram", "density", "profile", "tile", "export"):
+            assert pairs.get("x.npy", route).status == 409, route
 
 
 # --- other ways to store ------------------------------------------------------------------------------------

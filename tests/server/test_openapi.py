@@ -10,7 +10,7 @@ from built import ROOT
 from runfiles import Run
 
 API = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
-METHODS = {"get", "post", "put", "delete"}
+METHODS = {"get", "post", "put", "patch", "delete"}
 DEFINE = re.compile(r'^#define (\w+) (".*")$', re.M)
 ROUTE = re.compile(r'\{"([A-Z]+)", "(/api/v1/[^"]*)", TD_BODY_')
 
@@ -108,6 +108,9 @@ def test_answers_fit_their_schemas(answers, tmp_path):
     answers("GET", "/comparisons/{id}/pairs/{index}", id=two, index=99)
     answers("GET", "/comparisons/{id}/state", id=two)
     answers("PUT", "/comparisons/{id}/state", {"order": [1, 0]}, id=two)
+    answers("PATCH", "/comparisons/{id}/state", {"order": [0, 1]}, id=two)
+    answers("PATCH", "/comparisons/{id}/state", {"order": [0, 1]}, "?generation=1", id=two)
+    answers("GET", "/comparisons/{id}/pairs/{index}", query="?generation=1", id=two, index=0)
     for report in ("report.html", "report.json", "report.csv", "report.xml", "pairs.json"):
         answers("GET", "/comparisons/{id}/" + report, id=two)
     answers("PUT", "/comparisons/{id}/settings", {"policy": "strict"}, id=two)
@@ -116,9 +119,23 @@ def test_answers_fit_their_schemas(answers, tmp_path):
     answers("POST", "/comparisons/{id}/cancel", id=two)
     answers("GET", "/comparisons")
     look_at_runs(answers, tmp_path)
+    refuse(answers, two)
     answers("DELETE", "/comparisons/{id}", id=two)
     answers("GET", "/comparisons/{id}", id=two)
     assert answers.asked == documented()
+
+
+def refuse(answers, comparison):
+    """Whatever is asked of a comparison that is not there, or of a pair of another result, is refused as documented."""
+    for path, item in API["paths"].items():
+        short = path.removeprefix("/api/v1")
+        if "{id}" not in short:
+            continue
+        for method in sorted(item.keys() & METHODS):
+            body = {} if method in ("put", "patch") else None
+            assert answers(method.upper(), short, body, id="0" * 16, index=0).status == 404, (method, path)
+        if "{index}" in short:
+            assert answers("GET", short, query="?generation=99999", id=comparison, index=0).status == 409, path
 
 
 def look_at_runs(answers, folder):

@@ -82,6 +82,16 @@ def test_a_run_as_it_stands(server, tmp_path):
     assert run["alerts"] == {"count": 0, "rows": []} and run["control"] == {"live": False, "attached": False}
 
 
+def test_a_run_that_grows_is_shown_to_its_present_end(server, tmp_path):
+    """Nobody follows its events: each question finds what was recorded before it."""
+    run = made(tmp_path / "run", steps=2)
+    for steps in range(2, 6):
+        assert show(server, run.folder).json["progress"]["steps"] == steps
+        run.step()
+    run.close()
+    assert show(server, run.folder).json["facts"]["state"] == "ended"
+
+
 def test_long_series_keep_their_extremes(server, tmp_path):
     run = Run(tmp_path / "run")
     for step in range(5000):

@@ -1,12 +1,10 @@
 """The server itself: routes, headers, methods, the page, starting and stopping."""
 import json
 import os
-import pathlib
 import re
 import signal
 import socket
 import subprocess
-import threading
 import time
 
 import pytest

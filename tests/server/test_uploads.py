@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from comparing import finished, look, rest, started
+from comparing import COMPARISONS, finished, look, rest, started, upload
 from serving import Server
 
 
@@ -363,3 +363,17 @@ def test_gzip_broken_off(server, tmp_path):
             break
         time.sleep(0.02)
     assert left() == ["lock"]
+
+
+def test_errors_name_the_upload_and_not_where_it_lies(server, tmp_path):
+    """Also when one tensor of it was asked for, and when it is opened again later."""
+    np.save(tmp_path / "good.npy", np.zeros((2, 2), np.float32))
+    (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00nonsense")
+    good, bad = upload(server, tmp_path / "good.npy", "odd:name.npy"), upload(server, tmp_path / "bad.npy")
+    for a, b, begins in (({**good, "tensor": "nope"}, None, "odd:name.npy: no tensor named 'nope'"),
+                         (good, {**good, "tensor": "nope"}, "odd:name.npy: no tensor named 'nope'"),
+                         (bad, good, "bad.npy: "), (good, bad, "bad.npy: ")):
+        c = rest(server, started(server, a, b))
+        assert c["status"] == "failed" and c["error"].startswith(begins), c["error"]
+        assert str(server.data) not in c["error"]
+        assert str(server.data) not in server.get(f"{COMPARISONS}/{c['id']}/result").error

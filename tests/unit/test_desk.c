@@ -48,7 +48,7 @@ static int setup(void **state)
     snprintf(path, sizeof path, "%s/tdbg.db", f->folder);
     *state = f;
     return td_store_open(&f->store, path, NULL) == TDBG_OK &&
-                   td_desk_open(&f->desk, f->store, NULL, NULL) == TDBG_OK
+                   td_desk_open(&f->desk, f->store, NULL, NULL, NULL) == TDBG_OK
                ? 0
                : -1;
 }

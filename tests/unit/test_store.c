@@ -119,7 +119,7 @@ static void rows_come_back(void **state)
     struct td_buffer result;
     assert_ok(td_store_add_upload(f->store, &upload, &error));
     assert_ok(td_store_put_comparison(f->store, &explored, &error));
-    assert_ok(td_store_finish_comparison(f->store, &compared, "{\"pairs\":[]}", 12, &error));
+    assert_ok(td_store_finish_comparison(f->store, &compared, "{\"pairs\":[]}", 12, NULL, &error));
     reopen(f);
     assert_uploads(f, "u1 a b.zip 0123 21474836480 1700000000\n");
     assert_comparisons(f,
@@ -175,7 +175,7 @@ static void what_is_used_stays(void **state)
     struct td_buffer result;
     assert_int_equal(td_store_put_comparison(f->store, &compared, &error), TDBG_MISMATCH);
     assert_ok(td_store_add_upload(f->store, &upload, &error));
-    assert_ok(td_store_finish_comparison(f->store, &compared, "{}", 2, &error));
+    assert_ok(td_store_finish_comparison(f->store, &compared, "{}", 2, NULL, &error));
     assert_fails(td_store_remove_upload(f->store, "u1", &error), TDBG_MISMATCH,
                  "contradicts what is stored: FOREIGN KEY constraint failed");
     assert_ok(td_store_remove_comparison(f->store, "c2", &error));
@@ -192,7 +192,7 @@ static void finishing_is_all_or_nothing(void **state)
 {
     struct fixture *f = *state;
     struct tdbg_error error;
-    assert_int_equal(td_store_finish_comparison(f->store, &compared, "{}", 2, &error), TDBG_MISMATCH);
+    assert_int_equal(td_store_finish_comparison(f->store, &compared, "{}", 2, NULL, &error), TDBG_MISMATCH);
     assert_comparisons(f, "");
     assert_ok(td_store_put_comparison(f->store, &explored, &error)); /* no transaction was left open */
 }
@@ -205,7 +205,7 @@ static void a_killed_process_loses_nothing(void **state)
     if (child == 0) {
         struct td_store *store = NULL;
         bool saved = td_store_open(&store, f->path, NULL) == TDBG_OK &&
-                     td_store_finish_comparison(store, &explored, "{}", 2, NULL) == TDBG_OK;
+                     td_store_finish_comparison(store, &explored, "{}", 2, NULL, NULL) == TDBG_OK;
         _exit(saved ? 7 : 1); /* nothing is closed */
     }
     int status;

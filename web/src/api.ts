@@ -14,6 +14,13 @@ export class ApiError extends Error {
 const BASE = "/api/v1";
 const NO_SERVER = "the server does not answer; is tdbg serve still running?";
 
+let conflict = () => {};
+
+/** Calls when the server answers that something is not in the state the page takes it to be in (409). */
+export function onConflict(listener: () => void): void {
+  conflict = listener;
+}
+
 type Query = Record<string, string | number | undefined>;
 
 function address(path: string, query: Query = {}): string {
@@ -47,6 +54,7 @@ async function send(method: string, url: string, body?: unknown, signal?: AbortS
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiError(0, NO_SERVER);
   }
+  if (response.status === 409) conflict();
   if (!response.ok) throw new ApiError(response.status, complaint(response.status, await response.text()));
   return response;
 }
@@ -56,7 +64,16 @@ async function json<T>(method: string, url: string, body?: unknown, signal?: Abo
 }
 
 const comparisonPath = (id: string) => `/comparisons/${encodeURIComponent(id)}`;
-const pairPath = (id: string, index: number) => `${comparisonPath(id)}/pairs/${index}`;
+
+let shown: { id: string; generation: number } | null = null;
+
+/** The result on screen: its pairs are asked for as pairs of this one, and never answered from another. */
+export function showing(id: string, generation: number): void {
+  shown = { id, generation };
+}
+
+const pairAddress = (id: string, index: number, route = "", query: Query = {}) =>
+  address(`${comparisonPath(id)}/pairs/${index}${route}`, { ...query, generation: shown?.id === id ? shown.generation : undefined });
 
 // --- comparisons --------------------------------------------------------------------------------------------
 
@@ -84,8 +101,9 @@ export function carried(id: string): Carried | null {
   return found.comparison.id === id && found.comparison.status === "done" ? found : null;
 }
 
-export async function savePageState(id: string, state: PageState): Promise<void> {
-  await send("PUT", address(`${comparisonPath(id)}/state`), state);
+/** Changes the notes on one result; what else they hold stays, whoever wrote it. */
+export async function changePageState(id: string, generation: number, changes: PageState): Promise<void> {
+  await send("PATCH", address(`${comparisonPath(id)}/state`, { generation }), changes);
 }
 
 export function start(a: Source, b: Source | null, settings: Settings = {}): Promise<Comparison> {
@@ -139,7 +157,7 @@ export function upload(file: File, progress: (share: number) => void, signal?: A
 // --- looking at a pair --------------------------------------------------------------------------------------
 
 export const pair = (id: string, index: number, signal?: AbortSignal) =>
-  json<PairDetail>("GET", address(pairPath(id, index)), undefined, signal);
+  json<PairDetail>("GET", pairAddress(id, index), undefined, signal);
 
 function headerShape(response: Response): number[] {
   const text = response.headers.get("X-Tdbg-Shape") ?? "";
@@ -150,7 +168,7 @@ function headerShape(response: Response): number[] {
 export type Part = { slice: string } | { flat: string };
 
 export async function values(id: string, index: number, part: Part, signal?: AbortSignal): Promise<Values> {
-  const response = await send("GET", address(`${pairPath(id, index)}/values`, part), undefined, signal);
+  const response = await send("GET", pairAddress(id, index, "/values", part), undefined, signal);
   const sides = response.headers.get("X-Tdbg-Sides") ?? "ab";
   const all = new Float64Array(await response.arrayBuffer());
   const shape = headerShape(response);
@@ -161,10 +179,10 @@ export async function values(id: string, index: number, part: Part, signal?: Abo
 }
 
 export const mapped = (id: string, index: number, a: string, b: string, signal?: AbortSignal) =>
-  json<Mapped>("GET", address(`${pairPath(id, index)}/mapped`, { a, b }), undefined, signal);
+  json<Mapped>("GET", pairAddress(id, index, "/mapped", { a, b }), undefined, signal);
 
 export const worst = async (id: string, index: number, count: number, signal?: AbortSignal) =>
-  (await json<{ worst: WorstElement[] }>("GET", address(`${pairPath(id, index)}/worst`, { count }), undefined, signal)).worst;
+  (await json<{ worst: WorstElement[] }>("GET", pairAddress(id, index, "/worst", { count }), undefined, signal)).worst;
 
 export interface Search {
   side: "a" | "b";
@@ -176,16 +194,16 @@ export interface Search {
 }
 
 export const find = (id: string, index: number, search: Search, signal?: AbortSignal) =>
-  json<Found>("GET", address(`${pairPath(id, index)}/find`, { ...search }), undefined, signal);
+  json<Found>("GET", pairAddress(id, index, "/find", { ...search }), undefined, signal);
 
 export const histogram = (id: string, index: number, bins: number, signal?: AbortSignal) =>
-  json<Histogram>("GET", address(`${pairPath(id, index)}/histogram`, { bins }), undefined, signal);
+  json<Histogram>("GET", pairAddress(id, index, "/histogram", { bins }), undefined, signal);
 
 export const density = (id: string, index: number, size: number, signal?: AbortSignal) =>
-  json<Density>("GET", address(`${pairPath(id, index)}/density`, { size }), undefined, signal);
+  json<Density>("GET", pairAddress(id, index, "/density", { size }), undefined, signal);
 
 export const profile = async (id: string, index: number, signal?: AbortSignal) =>
-  (await json<{ axes: (number[] | null)[] }>("GET", address(`${pairPath(id, index)}/profile`), undefined, signal)).axes;
+  (await json<{ axes: (number[] | null)[] }>("GET", pairAddress(id, index, "/profile"), undefined, signal)).axes;
 
 export interface TileRequest {
   view: string;
@@ -199,13 +217,13 @@ export interface TileRequest {
 }
 
 export async function tile(id: string, index: number, request: TileRequest, signal?: AbortSignal): Promise<Tile> {
-  const response = await send("GET", address(`${pairPath(id, index)}/tile`, { ...request }), undefined, signal);
+  const response = await send("GET", pairAddress(id, index, "/tile", { ...request }), undefined, signal);
   const [rows = 0, columns = 0] = headerShape(response);
   return { rows, columns, values: new Float32Array(await response.arrayBuffer()) };
 }
 
 export const sliceAddress = (id: string, index: number, side: Which, part: Part, format: "npy" | "csv") =>
-  address(`${pairPath(id, index)}/export`, { side, ...part, format });
+  pairAddress(id, index, "/export", { side, ...part, format });
 
 // --- recorded runs ------------------------------------------------------------------------------------------
 

@@ -11,15 +11,18 @@ export function number(x: Num | null | undefined): number {
 export function short(x: Num | null | undefined, digits = 3): string {
   if (x === null || x === undefined) return "";
   const v = number(x);
-  if (!Number.isFinite(v)) return Number.isNaN(v) ? "nan" : v > 0 ? "inf" : "-inf";
+  if (!Number.isFinite(v)) return Number.isNaN(v) ? "NaN" : v > 0 ? "inf" : "-inf";
   if (v === 0) return "0";
   const size = Math.abs(v);
   if (size >= 1e-3 && size < 1e5) return String(Number(v.toPrecision(digits)));
   return v.toExponential(digits - 1).replace("e+", "e");
 }
 
+/** Statistics are of the finite values: where there are too few for one, it does not exist, and is no NaN among them. */
+export const statistic = (x: Num, digits = 3) => (Number.isNaN(number(x)) ? "—" : short(x, digits));
+
 /** Every digit there is, for tooltips. */
-export const exact = (x: Num | null | undefined) => (x === null || x === undefined ? "" : String(x));
+export const exact = (x: Num | null | undefined) => (x === null || x === undefined ? "" : x === "nan" ? "NaN" : String(x));
 
 const grouped = new Intl.NumberFormat("en-US");
 export const count = (n: number) => grouped.format(n);
@@ -65,8 +68,9 @@ export function ends(text: string): [head: string, tail: string] {
   if (text.length <= TAIL) return ["", text];
   const tail = text.slice(-TAIL);
   const separator = tail.search(/[._/]/);
-  const length = separator > 0 && separator < TAIL - 6 ? TAIL - separator : TAIL;
-  return [text.slice(0, -length), text.slice(-length)];
+  let cut = text.length - TAIL + (separator > 0 && separator < TAIL - 6 ? separator : 0);
+  if (/[\uDC00-\uDFFF]/.test(text.charAt(cut))) cut++; // not between the halves of a character
+  return [text.slice(0, cut), text.slice(cut)];
 }
 
 interface Named {

@@ -23,7 +23,11 @@ const nameOf = (event: KeyboardEvent) => (event.altKey ? "Alt+" : "") + event.ke
 export function startKeys(): void {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
-    if (isTyping(event.target) && event.key !== "Escape") return;
+    if (isTyping(event.target)) {
+      // Out of the field, and no more: what Escape closes elsewhere is for the next one.
+      if (event.key === "Escape") (event.target as HTMLElement).blur();
+      return;
+    }
     if ((event.key === "Enter" || event.key === " ") && isControl(event.target)) return;
     const name = nameOf(event);
     const found = layers.flatMap((layer) => layer.table).findLast((binding) => binding.keys.includes(name));

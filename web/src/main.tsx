@@ -4,11 +4,13 @@ import { startKeys } from "./keys";
 import { place, startRouter } from "./router";
 import { open } from "./state";
 import { startTheme } from "./theme";
+import { refuseStrayDrops } from "./ui/strayDrops";
 import { App } from "./views/App";
 import "./styles/main.css";
 
 startTheme();
 startKeys();
 startRouter();
+refuseStrayDrops();
 if (place.value.view === "comparison") void open(place.value.id);
 render(<App />, document.getElementById("app")!);

@@ -72,6 +72,8 @@ export interface Comparison {
   progress: { done: number; total: number };
   summary: Summary | null;
   first: { index: number; name: string; kind: string } | null;
+  /** Of its result: another number is another result, whose pairs may have other indices. */
+  generation: number;
 }
 
 export interface SideStats {

@@ -52,7 +52,9 @@ export function setQuery(changes: Record<string, string | null>, replace = true)
   go(url.pathname + url.search, replace);
 }
 
-function listQuery(): string {
+/** What was chosen for the list of one comparison means nothing for another. */
+function listQuery(id: string): string {
+  if (place.value.view !== "comparison" || place.value.id !== id) return "";
   const kept = new URLSearchParams();
   for (const key of LIST_KEYS) {
     const value = query.value.get(key);
@@ -62,8 +64,8 @@ function listQuery(): string {
   return text ? "?" + text : "";
 }
 
-export const comparisonAddress = (id: string) => `/c/${encodeURIComponent(id)}${listQuery()}`;
-export const pairAddress = (id: string, index: number) => `/c/${encodeURIComponent(id)}/pairs/${index}${listQuery()}`;
+export const comparisonAddress = (id: string) => `/c/${encodeURIComponent(id)}${listQuery(id)}`;
+export const pairAddress = (id: string, index: number) => `/c/${encodeURIComponent(id)}/pairs/${index}${listQuery(id)}`;
 
 export const runAddress = (path: string) => `/run?${new URLSearchParams({ path }).toString()}`;
 

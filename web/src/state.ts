@@ -26,27 +26,28 @@ export async function open(id: string): Promise<void> {
   if (opened === id) return;
   close();
   opened = id;
+  window.addEventListener("focus", check);
   const here = api.carried(id);
   if (here) {
-    batch(() => {
-      pageState.value = here.state;
-      comparison.value = here.comparison;
-      result.value = here.result;
-    });
+    show(here.comparison, here.result, here.state);
     return;
   }
-  try {
-    const [now, state] = await Promise.all([api.comparison(id), api.pageState(id)]);
-    if (opened !== id) return;
+  await reload(id);
+}
+
+/** All at once, so that no view sees one without the others. */
+function show(now: Comparison, fresh: DiffResult | ExploreResult, state: PageState): void {
+  api.showing(now.id, now.generation);
+  batch(() => {
     pageState.value = state;
-    await follow(now);
-  } catch (error) {
-    if (opened === id) trouble.value = message(error);
-  }
+    comparison.value = now;
+    result.value = fresh;
+  });
 }
 
 export function close(): void {
   stopWatching();
+  window.removeEventListener("focus", check);
   opened = null;
   batch(() => {
     comparison.value = null;
@@ -68,7 +69,6 @@ async function follow(now: Comparison): Promise<void> {
   await settle(now);
 }
 
-/** Result and status change together, so that no view sees one without the other. */
 async function settle(now: Comparison): Promise<void> {
   if (opened !== now.id) return;
   if (now.status !== "done") {
@@ -76,23 +76,41 @@ async function settle(now: Comparison): Promise<void> {
     return;
   }
   try {
-    const fresh = await api.result<DiffResult | ExploreResult>(now.id);
-    if (opened !== now.id) return;
-    batch(() => {
-      comparison.value = now;
-      result.value = fresh;
-    });
+    const [fresh, state] = await Promise.all([api.result<DiffResult | ExploreResult>(now.id), api.pageState(now.id)]);
+    if (opened === now.id) show(now, fresh, state);
   } catch (error) {
-    trouble.value = message(error);
+    if (opened === now.id) trouble.value = message(error);
   }
 }
 
-/** After a lost stream: ask once how it stands. */
+/** Asks once how it stands: at first, and after a lost stream. */
 async function reload(id: string): Promise<void> {
   try {
     await follow(await api.comparison(id));
   } catch (error) {
     if (opened === id) trouble.value = message(error);
+  }
+}
+
+/** What is done may be compared again elsewhere: by another tab, by a script. Its result is then shown anew. */
+const check = () => void checkResult();
+api.onConflict(check);
+
+let checking = false;
+
+async function checkResult(): Promise<void> {
+  const before = comparison.value;
+  if (before?.status !== "done" || checking) return;
+  checking = true;
+  try {
+    const now = await api.comparison(before.id);
+    if (comparison.value !== before) return;
+    if (now.generation !== before.generation || now.status !== "done") await follow(now);
+    else if (JSON.stringify(now) !== JSON.stringify(before)) comparison.value = now;
+  } catch {
+    // Whoever asks next is told what is wrong.
+  } finally {
+    checking = false;
   }
 }
 
@@ -108,9 +126,10 @@ export async function cancel(): Promise<void> {
   if (current) await follow(await api.cancel(current.id));
 }
 
-/** Kept at once on the page, and soon on the server; a failure is told to the caller. */
+/** Kept at once on the page, and soon on the server; a failure is told to the caller. Mappings are added to those there are. */
 export async function keep(changes: Partial<PageState>): Promise<void> {
-  const id = opened;
-  pageState.value = { ...pageState.value, ...changes };
-  if (id) await api.savePageState(id, pageState.value);
+  const now = comparison.value;
+  const mappings = { ...pageState.value.mappings, ...changes.mappings };
+  pageState.value = { ...pageState.value, ...changes, ...(changes.mappings && { mappings }) };
+  if (now) await api.changePageState(now.id, now.generation, changes);
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { arrange, filtered, moved, sorted, textTest } from "../src/pairs/arrange";
+import { isLost, lostWord } from "../src/pairs/measure";
 
 const metrics = (error, more = {}) => ({ rel_l2: error, nan_a: 0, nan_b: 0, inf_a: 0, inf_b: 0, ...more });
 const tensor = (name, shape = [2]) => ({ name, dtype: "float32", shape });
@@ -43,6 +44,17 @@ test("numbers in names count as numbers", () => {
 test("a lost value is the largest difference, and what was not compared is last either way", () => {
   assert.deepEqual(indices(sorted(PAIRS, "worst", [])), [3, 1, 0, 2, 4, 5]);
   assert.deepEqual(indices(sorted(PAIRS, "best", [])), [2, 0, 1, 3, 4, 5]);
+});
+
+test("as many lost on both sides, at other places or with another sign, are lost all the same", () => {
+  const both = { nan_a: 1, nan_b: 1, inf_a: 1, inf_b: 1, max_abs: 0 };
+  const moved = pair(6, "moved", "diverged", 0, { metrics: metrics(0, both), worst: [{ index: [0], a: "nan", b: 1 }] });
+  const turned = pair(7, "turned", "diverged", 0, { metrics: metrics(0, both), worst: [{ index: [0], a: "inf", b: "-inf" }] });
+  const noneKept = pair(8, "none kept", "diverged", 0, { metrics: metrics(0, both) });
+  const shared = pair(9, "shared", "diverged", 0.2, { metrics: metrics(0.2, { ...both, max_abs: 1 }), worst: [{ index: [0], a: 1, b: 2 }] });
+  const same = pair(10, "same", "identical", 0, { metrics: metrics(0, both) });
+  assert.deepEqual([moved, turned, noneKept, shared, same].map(isLost), [true, true, true, false, false]);
+  assert.deepEqual([moved, turned].map(lostWord), ["NaN", "inf"]);
 });
 
 test("an own order of some leaves the others behind them", () => {

@@ -1,10 +1,10 @@
 // Numbers and names as text.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, bytes, ends, short, sideNames, similarity } from "../src/format";
+import { ago, bytes, ends, short, sideNames, similarity, statistic } from "../src/format";
 
 test("three digits that matter, whatever the size", () => {
-  const cases = [[0.4264, "0.426"], [1234.5, "1230"], [1e-7, "1.00e-7"], [-0, "0"], [123456, "1.23e5"], ["nan", "nan"], ["-inf", "-inf"], [null, ""]];
+  const cases = [[0.4264, "0.426"], [1234.5, "1230"], [1e-7, "1.00e-7"], [-0, "0"], [123456, "1.23e5"], ["nan", "NaN"], ["-inf", "-inf"], [null, ""]];
   for (const [value, text] of cases) assert.equal(short(value), text);
 });
 
@@ -15,10 +15,17 @@ test("a cosine near one says what is missing", () => {
   assert.equal(similarity(0.90453), "0.9045");
 });
 
+test("a statistic of too few values does not exist, and looks like no NaN of the tensor", () => {
+  assert.equal(statistic("nan"), "—");
+  assert.equal(statistic(0.12345), "0.123");
+  assert.equal(statistic("-inf"), "-inf");
+});
+
 test("a long name keeps its end, cut at a separator, and loses nothing", () => {
   for (const name of ["model.layers.12.self_attn.q_proj.weight", "short", "x".repeat(60)]) assert.equal(ends(name).join(""), name);
   assert.deepEqual(ends("short"), ["", "short"]);
   assert.equal(ends("model.layers.12.self_attn.q_proj.weight")[1], ".q_proj.weight");
+  for (let n = 10; n < 30; n++) assert.ok(ends("😀".repeat(n)).concat(ends("x" + "😀".repeat(n))).every((part) => part.isWellFormed()));
 });
 
 test("inputs are told apart by as much of their paths as it takes", () => {

@@ -126,7 +126,7 @@ export function openPair(index: number): void {
 
 export function closePair(): void {
   const id = comparison.value?.id;
-  if (id !== undefined) go(comparisonAddress(id));
+  if (id !== undefined && openedPair() !== null) go(comparisonAddress(id));
 }
 
 /** The pair before or after the open one, in the order of the list. */
@@ -172,7 +172,11 @@ export async function reorder(moving: readonly number[], spot: Spot): Promise<vo
 
 export async function dropOwnOrder(): Promise<void> {
   setQuery({ sort: null });
-  await keep({ order: [] });
+  try {
+    await keep({ order: [] });
+  } catch (error) {
+    notify(`The order is not forgotten: ${message(error)}`, true);
+  }
 }
 
 /** The row at the cursor, one place up or down among its neighbours. */

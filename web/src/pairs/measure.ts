@@ -1,16 +1,36 @@
 // What lists, charts and cards say about one pair; nothing here computes what the server has not said.
 import { number } from "../format";
-import type { Pair, Verdict } from "../model";
+import type { Metrics, Pair, Verdict } from "../model";
 
 /** Words for people; one for each verdict. */
 export const VERDICT_WORDS: Record<Verdict, string> = {
   identical: "identical", within: "within", diverged: "diverged", error: "error", only_a: "only in A", only_b: "only in B",
 };
 
-/** A NaN or an infinity that one side alone has is no small error, whatever the rest adds up to. */
+/** What was measured; null where no two values at one place are both finite: zero differences of nothing would say they agree. */
+export function measured(metrics: Metrics | null): Metrics | null {
+  return metrics?.argmax ? metrics : null;
+}
+
+/**
+ * A NaN or an infinity that the other side does not have at that place is no small error, whatever the rest adds up
+ * to. Equal counts prove nothing: the places may be others, or the signs. But such an element is the worst of its
+ * pair before any other; and where no worst are kept, a pair that diverged without a difference has nothing else.
+ */
 export function isLost(pair: Pair): boolean {
   const m = pair.metrics;
-  return m !== null && (m.nan_a !== m.nan_b || m.inf_a !== m.inf_b || Number.isNaN(number(m.rel_l2)));
+  if (m === null) return false;
+  if (m.nan_a !== m.nan_b || m.inf_a !== m.inf_b || Number.isNaN(number(m.rel_l2))) return true;
+  if (m.nan_a + m.inf_a === 0 || pair.verdict !== "diverged") return false;
+  const worst = pair.worst?.[0];
+  return worst ? !Number.isFinite(number(worst.a)) || !Number.isFinite(number(worst.b)) : number(m.max_abs) === 0;
+}
+
+/** What was lost, in a word: it says more than any number. */
+export function lostWord(pair: Pair): string {
+  const m = pair.metrics;
+  const isNaNAmongWorst = pair.worst?.some((element) => Number.isNaN(number(element.a)) || Number.isNaN(number(element.b)));
+  return m && (m.nan_a !== m.nan_b || isNaNAmongWorst || Number.isNaN(number(m.rel_l2))) ? "NaN" : "inf";
 }
 
 /** The relative error; infinite where values are lost on one side, NaN where nothing was compared. */

@@ -1,6 +1,7 @@
-// A modal dialog on the browser's own <dialog>: focus stays inside, Escape closes, the rest of the page is inert.
+// A modal dialog on the browser's own <dialog>: focus stays inside, Escape closes, the rest of the page is inert. What
+// had the focus before gets it back: the browser's own way to do so ends when the element is taken from the page.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Props {
   title: string;
@@ -11,10 +12,15 @@ interface Props {
 
 export function Dialog({ title, onClose, children, wide }: Props) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  const before = useRef(document.activeElement);
+  useLayoutEffect(() => {
     const dialog = box.current!;
     dialog.showModal();
-    return () => dialog.close();
+    return () => {
+      dialog.close();
+      // After the element is gone: until then the browser keeps the focus to it.
+      setTimeout(() => before.current instanceof HTMLElement && document.activeElement === document.body && before.current.focus());
+    };
   }, []);
   return (
     <dialog ref={box} class={wide ? "dialog wide" : "dialog"} aria-label={title} onCancel={onClose}

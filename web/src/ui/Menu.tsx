@@ -1,4 +1,5 @@
-// A button with a list of things to do. Closes on choice, Escape and a click elsewhere; arrows move inside.
+// A button with a list of things to do. Closes on choice, on Escape, and when click or focus go elsewhere; arrows move
+// inside.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
@@ -29,6 +30,9 @@ export function Menu({ label, title, children }: Props) {
     setOpen(false);
     root.current?.querySelector("button")?.focus();
   };
+  const onFocusOut = (event: FocusEvent) => {
+    if (event.relatedTarget instanceof Node && !root.current?.contains(event.relatedTarget)) setOpen(false);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (!open) return;
     const list = items(), at = list.findIndex((item) => item === document.activeElement);
@@ -40,7 +44,7 @@ export function Menu({ label, title, children }: Props) {
     event.stopPropagation();
   };
   return (
-    <div class="menu" ref={root} onKeyDown={onKeyDown}>
+    <div class="menu" ref={root} onKeyDown={onKeyDown} onFocusOut={onFocusOut}>
       <button type="button" title={title} aria-haspopup="menu" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
         {label}
       </button>

@@ -8,7 +8,7 @@ const MARGIN = 12; // rows beyond the edges, so that a flick of the wheel shows 
 interface Props {
   count: number;
   height: number;
-  /** A row that is scrolled into sight whenever it changes; null none. */
+  /** A row that is scrolled into sight whenever it changes, and exists out of sight too, to be pointed at; null none. */
   reveal: number | null;
   /** What of the pane's top is covered by what sticks there. */
   covered: number;
@@ -48,12 +48,19 @@ function useWindow(body: RefObject<HTMLDivElement | null>, count: number, height
   return range;
 }
 
+/** The rows that exist, in order. */
+function existing(first: number, last: number, reveal: number | null): number[] {
+  const indices = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
+  if (reveal === null || (first <= reveal && reveal < last)) return indices;
+  return reveal < first ? [reveal, ...indices] : [...indices, reveal];
+}
+
 /** Rows that stay in sight stay the same objects, so that scrolling costs only those that come into it. */
-function useKept(first: number, last: number, render: Props["render"]): ComponentChildren[] {
+function useKept(indices: readonly number[], render: Props["render"]): ComponentChildren[] {
   const kept = useRef<{ render: Props["render"] | null; rows: Map<number, ComponentChildren> }>({ render: null, rows: new Map() });
   const before = kept.current.render === render ? kept.current.rows : new Map<number, ComponentChildren>();
   const rows = new Map<number, ComponentChildren>();
-  for (let index = first; index < last; index++) rows.set(index, before.get(index) ?? render(index));
+  for (const index of indices) rows.set(index, before.get(index) ?? render(index));
   kept.current = { render, rows };
   return [...rows.values()];
 }
@@ -71,7 +78,7 @@ export function VirtualRows({ count, height, reveal, covered, body, render }: Pr
     else if (top + height > pane.scrollTop + pane.clientHeight) pane.scrollTop = top - covered - Math.max(0, room - 3 * height);
   }, [reveal, height]);
 
-  const rows = useKept(first, Math.min(last, count), render);
+  const rows = useKept(existing(first, Math.min(last, count), reveal), render);
   return (
     <div class="rows" role="rowgroup" ref={body} style={{ height: `${count * height}px` }}>
       {rows}

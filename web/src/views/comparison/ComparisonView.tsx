@@ -5,6 +5,7 @@ import { sideName } from "../../format";
 import type { Comparison, DiffResult } from "../../model";
 import { useKeys } from "../../keys";
 import { arranged, activate, closePair, cursor, moveByRow, moveRow, moveTo, moveToDiverged, openFirstDivergence, resetList, stepPair, toggleGroup } from "../../pairs/list";
+import { isUnmatched } from "../../pairs/measure";
 import { comparisonAddress } from "../../router";
 import { close, comparison, diff, explored, open, trouble } from "../../state";
 import { Explorer } from "../explorer/Explorer";
@@ -18,7 +19,7 @@ import { PairList } from "./PairList";
 import { pairingOpen } from "./pairing";
 import { SettingsPanel, settingsOpen } from "./SettingsPanel";
 import { ChangedInputs, Standing } from "./Standing";
-import { SEARCH_ID, Toolbar } from "./Toolbar";
+import { focusSearch, Toolbar } from "./Toolbar";
 
 /** Right opens the group at the cursor, left folds it; from a pair, left goes to its heading. */
 function fold(open: boolean): void {
@@ -41,7 +42,7 @@ function useListKeys(): void {
     { keys: ["g"], does: "first divergence", run: openFirstDivergence },
     { keys: ["[", "]"], does: "previous, next pair", run: (key) => stepPair(key === "]" ? 1 : -1) },
     { keys: ["Alt+ArrowUp", "Alt+ArrowDown"], does: "move the row", run: (key) => moveRow(key === "Alt+ArrowDown" ? 1 : -1) },
-    { keys: ["/"], does: "filter", run: () => document.getElementById(SEARCH_ID)?.focus() },
+    { keys: ["/"], does: "filter", run: focusSearch },
     { keys: ["s"], does: "settings", run: () => (settingsOpen.value = true) },
     { keys: ["Escape"], does: "close the pair", run: closePair },
   ]);
@@ -51,7 +52,7 @@ function Overview({ id, result, opened }: { id: string; result: DiffResult; open
   return (
     <div class="overview">
       <FirstCard id={id} result={result} />
-      <ErrorChart result={result} opened={opened} />
+      {result.pairs.some((pair) => !isUnmatched(pair)) && <ErrorChart result={result} opened={opened} />}
       <Notes result={result} />
     </div>
   );
@@ -76,7 +77,8 @@ function DiffBody({ now, result, pair }: { now: Comparison; result: DiffResult; 
       {pair !== null && (
         <div class="pane inspector-pane" role="main" aria-label="Pair">
           <nav class="back"><a href={comparisonAddress(now.id)}>← All pairs</a></nav>
-          <Inspector key={pair} comparison={now} index={pair} pair={result.pairs[pair] ?? null} tensor={null} />
+          <ChangedInputs comparison={now} />
+          <Inspector key={`${now.generation} ${pair}`} comparison={now} index={pair} pair={result.pairs[pair] ?? null} tensor={null} />
         </div>
       )}
     </div>
@@ -91,10 +93,16 @@ function Body({ now, pair }: { now: Comparison; pair: number | null }) {
 }
 
 export function ComparisonView({ id, pair }: { id: string; pair: number | null }) {
+  // What belongs to this comparison goes with it. Cleared at the end, not at the beginning: by then the views inside
+  // have begun, and have shown a linked pair in the list.
   useEffect(() => {
-    resetList();
     void open(id);
-    return close;
+    return () => {
+      close();
+      resetList();
+      settingsOpen.value = false;
+      pairingOpen.value = null;
+    };
   }, [id]);
   const now = comparison.value;
   useEffect(() => {

@@ -64,6 +64,7 @@ export function ErrorChart({ result, opened }: { result: DiffResult; opened: num
         <h2>Error through the layers</h2>
         <span class="legend">
           <span><Mark verdict="diverged" />diverged</span><span><Mark verdict="within" />within</span><span><Mark verdict="identical" />identical</span>
+          {result.summary.errors > 0 && <span><Mark verdict="error" />not compared</span>}
           <span><i class="dash" />noise floor</span>
         </span>
       </figcaption>

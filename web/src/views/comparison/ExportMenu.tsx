@@ -1,6 +1,7 @@
 // Reports as files, and pairs in and out.
 import { useRef } from "preact/hooks";
 import { reportAddress, type Report } from "../../api";
+import { plural } from "../../format";
 import type { Comparison } from "../../model";
 import { message } from "../../state";
 import { Menu } from "../../ui/Menu";
@@ -19,7 +20,7 @@ const REPORTS: { report: Report; label: string; hint: string; diffOnly: boolean 
 async function importPairs(file: File): Promise<void> {
   try {
     const pairs = readPairsFile(await file.text());
-    if (await applyPairs(pairs)) notify(`${pairs.length} pairs from ${file.name}`);
+    if (await applyPairs(pairs)) notify(`${plural(pairs.length, "pair")} from ${file.name}`);
   } catch (error) {
     notify(`${file.name}: ${message(error)}`, true);
   }

@@ -10,12 +10,15 @@ function Size({ pair }: { pair: Pair }) {
   const m = pair.metrics;
   if (!m) return null;
   const times = timesFloor(pair);
-  if (isLost(pair)) return <p class="facts">NaN: <b>{m.nan_a}</b> in A, <b>{m.nan_b}</b> in B; infinite: <b>{m.inf_a}</b> in A, <b>{m.inf_b}</b> in B</p>;
+  if (isLost(pair)) {
+    const elsewhere = m.nan_a === m.nan_b && m.inf_a === m.inf_b ? ", at other places or with another sign" : "";
+    return <p class="facts">NaN: <b>{m.nan_a}</b> in A, <b>{m.nan_b}</b> in B; infinite: <b>{m.inf_a}</b> in A, <b>{m.inf_b}</b> in B{elsewhere}</p>;
+  }
   return (
     <p class="facts">
       relative error <b title={exact(m.rel_l2)}>{short(m.rel_l2)}</b>
       {times !== null && <>, <b>{short(times)} ×</b> the noise floor</>}
-      {m.argmax && <>; largest difference <b title={exact(m.max_abs)}>{short(m.max_abs)}</b> at <span class="mono">{shape(m.argmax)}</span></>}
+      {m.argmax && <>; largest difference <b title={exact(m.max_abs)}>{short(m.max_abs)}</b>{m.argmax.length > 0 && <> at <span class="mono">{shape(m.argmax)}</span></>}</>}
     </p>
   );
 }

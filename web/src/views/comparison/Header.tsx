@@ -63,8 +63,10 @@ export function ComparisonHeader({ comparison }: { comparison: Comparison }) {
   const isDiff = comparison.kind === "diff";
   return (
     <TopBar>
-      <Sides comparison={comparison} />
-      {isDiff && comparison.status === "done" && comparison.summary && <Chips summary={comparison.summary} />}
+      <div class="subject">
+        <Sides comparison={comparison} />
+        {isDiff && comparison.status === "done" && comparison.summary && <Chips summary={comparison.summary} />}
+      </div>
       <div class="actions">
         {isDiff && <button type="button" onClick={() => (settingsOpen.value = true)} title="Matching and tolerance (s)"><SettingsIcon /> Settings</button>}
         {comparison.status === "done" && <ExportMenu comparison={comparison} />}

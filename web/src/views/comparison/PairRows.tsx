@@ -2,7 +2,7 @@
 import { count, exact, placeOf, shape, short, similarity } from "../../format";
 import type { Pair, Verdict } from "../../model";
 import type { GroupRow, PairRow } from "../../pairs/arrange";
-import { errorOf, isLost, isUnmatched, shapeOf, timesFloor, typesOf, VERDICT_WORDS, whyOf } from "../../pairs/measure";
+import { errorOf, isLost, isUnmatched, lostWord, measured, shapeOf, timesFloor, typesOf, VERDICT_WORDS, whyOf } from "../../pairs/measure";
 import { pairAddress } from "../../router";
 import { GripIcon, LinkIcon } from "../../ui/icons";
 import { Mark } from "../../ui/Mark";
@@ -36,13 +36,14 @@ function barShare(error: number): number {
   return Math.min(1, Math.max(0.02, (Math.log10(error) + 8) / 8));
 }
 
-/** A NaN or infinity on one side says more than any number. */
-const errorText = (pair: Pair) => (isLost(pair) ? (pair.metrics!.nan_a !== pair.metrics!.nan_b ? "NaN" : "inf") : short(errorOf(pair)));
+const errorText = (pair: Pair) => (isLost(pair) ? lostWord(pair) : short(errorOf(pair)));
+/** Sums leave out what is not finite: of a pair that lost values they tell the rest, and are marked as that. */
+const ofTheRest = (pair: Pair) => (isLost(pair) ? ", where both sides are finite" : "");
 
 function ErrorCell({ pair, what }: { pair: Pair | null; what: string }) {
   if (!pair?.metrics) return <span class="cell error" role="gridcell" />;
   return (
-    <span class="cell error" role="gridcell" title={`${what} ${exact(pair.metrics.rel_l2)}`}>
+    <span class="cell error" role="gridcell" title={`${what} ${exact(pair.metrics.rel_l2)}${ofTheRest(pair)}`}>
       <span class="track"><span class={`bar ${pair.verdict}`} style={{ width: `${barShare(errorOf(pair)) * 100}%` }} /></span>
       <span class="number">{errorText(pair)}</span>
     </span>
@@ -84,11 +85,13 @@ interface PairRowProps extends RowProps {
 /** Who paired by name has paired what everybody would; elsewhere the other name is worth its room. */
 const OBVIOUS = new Set(["stage", "exact", "none"]);
 
-/** What the heading has said already is left out. */
+const LONG = 32;
+
+/** What the heading has said already is left out. A long name is cut in the middle, where its layer stands: there the place is told. */
 function titleOf({ pair, group }: PairRow): string {
-  if (group === null || pair.layer === null) return pair.name;
-  if (group === String(pair.layer)) return pair.stage;
-  return group === pair.stage ? `layer ${pair.layer}` : pair.name;
+  if (pair.layer !== null && group === String(pair.layer)) return pair.stage;
+  if (pair.layer !== null && group === pair.stage) return `layer ${pair.layer}`;
+  return pair.name.length > LONG ? placeOf(pair) : pair.name;
 }
 
 function PairName({ row, id, first }: { row: PairRow; id: string; first: boolean }) {
@@ -104,13 +107,13 @@ function PairName({ row, id, first }: { row: PairRow; id: string; first: boolean
 }
 
 function Numbers({ pair, onPair }: { pair: Pair; onPair: () => void }) {
-  const m = pair.metrics, times = timesFloor(pair), why = whyOf(pair);
+  const m = measured(pair.metrics), times = timesFloor(pair), why = whyOf(pair);
   return (
     <>
       <ErrorCell pair={pair} what="relative error" />
       <span class="cell floor number" role="gridcell" title={pair.floor ? `noise floor ${exact(pair.floor)}` : ""}>{times === null ? "" : `${short(times, 2)} ×`}</span>
-      <span class="cell max number" role="gridcell" title={`largest difference ${exact(m?.max_abs)}`}>{short(m?.max_abs)}</span>
-      <span class="cell cosine number" role="gridcell" title={`cosine ${exact(m?.cosine)}`}>{m ? similarity(m.cosine) : ""}</span>
+      <span class="cell max number" role="gridcell" title={m ? `largest difference ${exact(m.max_abs)}${ofTheRest(pair)}` : ""}>{m && (isLost(pair) ? lostWord(pair) : short(m.max_abs))}</span>
+      <span class="cell cosine number" role="gridcell" title={m ? `cosine ${exact(m.cosine)}${ofTheRest(pair)}` : ""}>{m && !isLost(pair) ? similarity(m.cosine) : ""}</span>
       <span class="cell why" role="gridcell" title={pair.diagnosis?.[0]?.detail ?? pair.reason}>
         {isUnmatched(pair)
           ? <button type="button" class="plain" onClick={onPair} aria-label={`Pair ${placeOf(pair)} by hand`}><LinkIcon /> pair…</button>

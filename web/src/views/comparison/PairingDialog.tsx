@@ -78,12 +78,16 @@ export function PairingDialog({ preset }: { preset: Pair | null }) {
   const made = comparison.value?.settings.pairs ?? [];
   return (
     <Dialog title="Pair by hand" onClose={close} wide>
-      <p class="dim">Drag a tensor of one side onto one of the other, or choose one of each. Both are compared again at once.</p>
-      <div class="columns">
-        <Column title="Only in A" pairs={onlyA} chosen={a} other={b} onChoose={setA} onDrop={drop} />
-        <Column title="Only in B" pairs={onlyB} chosen={b} other={a} onChoose={setB} onDrop={drop} />
-      </div>
-      <div class="buttons"><button type="button" class="primary" disabled={!a || !b || busy} onClick={() => a && b && void pair(a, b)}>Pair and compare again</button></div>
+      {onlyA.length > 0 && onlyB.length > 0 ? (
+        <>
+          <p class="dim">Drag a tensor of one side onto one of the other, or choose one of each. Both are compared again at once.</p>
+          <div class="columns">
+            <Column title="Only in A" pairs={onlyA} chosen={a} other={b} onChoose={setA} onDrop={drop} />
+            <Column title="Only in B" pairs={onlyB} chosen={b} other={a} onChoose={setB} onDrop={drop} />
+          </div>
+          <div class="buttons"><button type="button" class="primary" disabled={!a || !b || busy} onClick={() => a && b && void pair(a, b)}>Pair and compare again</button></div>
+        </>
+      ) : <p class="dim">No tensor is left to be paired.</p>}
       {made.length > 0 && <Made pairs={made} />}
     </Dialog>
   );

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
+import { plural } from "../../format";
 import type { Comparison } from "../../model";
 import { compareAgain, message } from "../../state";
 import { Dialog } from "../../ui/Dialog";
@@ -93,7 +94,7 @@ export function SettingsPanel({ comparison }: { comparison: Comparison }) {
   const set = (field: Field, value: string) => setForm((old) => ({ ...old, [field]: value }));
   const submit = async (event: Event) => {
     event.preventDefault();
-    const { settings, errors: wrong } = settingsOf(form, comparison.settings);
+    const { settings, errors: wrong } = settingsOf(form);
     setErrors(wrong);
     if (Object.keys(wrong).length > 0) return;
     setBusy(true);
@@ -111,6 +112,7 @@ export function SettingsPanel({ comparison }: { comparison: Comparison }) {
       <form class="settings" onSubmit={(event) => void submit(event)}>
         <Matching {...shared} />
         <Tolerance {...shared} />
+        {form.unseen.pairs && <p class="dim">{plural(form.unseen.pairs.length, "pair")} made by hand: kept, unless Defaults sets all back.</p>}
         <p class="field-error" role="alert">{errors.form}</p>
         <div class="buttons">
           <button type="submit" class="primary" disabled={busy}>Compare again</button>

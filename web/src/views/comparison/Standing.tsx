@@ -10,6 +10,12 @@ import { settingsOpen } from "./SettingsPanel";
 const report = (error: unknown) => notify(message(error), true);
 const again = (comparison: Comparison) => () => void compareAgain(comparison.settings).catch(report);
 
+const pastOf = (comparison: Comparison) => (comparison.kind === "diff" ? "compared" : "read");
+
+export function CompareAgain({ comparison, primary = false }: { comparison: Comparison; primary?: boolean }) {
+  return <button type="button" class={primary ? "primary" : ""} onClick={again(comparison)}>{comparison.kind === "diff" ? "Compare again" : "Read again"}</button>;
+}
+
 function UnderWay({ comparison }: { comparison: Comparison }) {
   const { done, total } = comparison.progress;
   const queued = comparison.status === "queued";
@@ -29,10 +35,10 @@ export function Standing({ comparison }: { comparison: Comparison }) {
   const failed = comparison.status === "failed";
   return (
     <div class="standing" role="alert">
-      <h2>{failed ? "This could not be compared" : "Cancelled"}</h2>
+      <h2>{failed ? `This could not be ${pastOf(comparison)}` : "Cancelled"}</h2>
       {comparison.error && <p class="reason">{comparison.error}</p>}
       <p class="buttons">
-        <button type="button" class="primary" onClick={again(comparison)}>Compare again</button>
+        <CompareAgain comparison={comparison} primary />
         {comparison.kind === "diff" && <button type="button" onClick={() => (settingsOpen.value = true)}>Settings…</button>}
         <a class="button" href="/">Other inputs</a>
       </p>
@@ -40,18 +46,22 @@ export function Standing({ comparison }: { comparison: Comparison }) {
   );
 }
 
+/** Whether the page knows that an input is no longer what was compared; a banner says so then. */
+export const isOutdated = (comparison: Comparison): boolean =>
+  [comparison.a, comparison.b].some((side) => side?.changed || side?.missing);
+
 /** What was compared is not what lies on the disk now. */
 export function ChangedInputs({ comparison }: { comparison: Comparison }) {
   const sides = [comparison.a, comparison.b].filter((side) => side !== null);
   const [nameA, nameB] = comparison.b ? sideNames(comparison.a, comparison.b) : [sideName(comparison.a), ""];
   const nameOf = (side: Comparison["a"]) => (side === comparison.a ? nameA : nameB);
   const missing = sides.filter((side) => side.missing), changed = sides.filter((side) => side.changed && !side.missing);
-  if (missing.length + changed.length === 0) return null;
+  if (!isOutdated(comparison)) return null;
   const say = (list: Comparison["a"][], what: string) => (list.length ? `${list.map(nameOf).join(" and ")} ${list.length > 1 ? "have" : "has"} ${what}` : null);
   return (
     <div class="banner" role="status">
-      <span>{[say(missing, "gone"), say(changed, "changed")].filter(Boolean).join("; ")} since this was compared.</span>
-      {missing.length === 0 && <button type="button" onClick={again(comparison)}>Compare again</button>}
+      <span>{[say(missing, "gone"), say(changed, "changed")].filter(Boolean).join("; ")} since this was {pastOf(comparison)}.</span>
+      {missing.length === 0 && <CompareAgain comparison={comparison} />}
     </div>
   );
 }

@@ -1,11 +1,18 @@
 // How the list is arranged: search, group, sort, fold.
-import { count } from "../../format";
+import { count, plural } from "../../format";
 import { GROUPS, SORTS, type Group, type Sort } from "../../pairs/arrange";
 import { arranged, choices, dropOwnOrder, foldAll, setGroup, setSort, setText, textError } from "../../pairs/list";
-import { diff } from "../../state";
+import { comparison, diff } from "../../state";
 import { startPairing } from "./pairing";
 
-export const SEARCH_ID = "search-pairs";
+const SEARCH_ID = "search-pairs";
+
+/** What was typed before is selected: the next letter begins anew. */
+export function focusSearch(): void {
+  const field = document.getElementById(SEARCH_ID) as HTMLInputElement | null;
+  field?.focus();
+  field?.select();
+}
 
 function Search() {
   const error = textError.value;
@@ -41,6 +48,7 @@ export function Toolbar() {
   const { group, sort, own } = choices.value;
   const { pairs, groups } = arranged.value;
   const all = diff.value?.pairs.length ?? 0, unmatched = diff.value?.summary;
+  const made = comparison.value?.settings.pairs?.length ?? 0; // these are taken back where they are made
   const sorts = (Object.entries(SORTS) as [Sort, string][]).filter(([key]) => key !== "own" || own.length > 0);
   return (
     <div class="toolbar" role="group" aria-label="Arrange the list">
@@ -50,8 +58,8 @@ export function Toolbar() {
       {groups > 1 && <button type="button" onClick={() => foldAll(true)}>Expand all</button>}
       {groups > 1 && <button type="button" onClick={() => foldAll(false)}>Collapse all</button>}
       {own.length > 0 && <button type="button" class="plain" onClick={() => void dropOwnOrder()}>Forget my order</button>}
-      {unmatched && unmatched.only_a > 0 && unmatched.only_b > 0 && <button type="button" onClick={() => startPairing(null)}>Pair by hand…</button>}
-      <span class="shown dim" role="status">{pairs.length === all ? `${count(all)} pairs` : `${count(pairs.length)} of ${count(all)} pairs`}</span>
+      {(made > 0 || (unmatched && unmatched.only_a > 0 && unmatched.only_b > 0)) && <button type="button" onClick={() => startPairing(null)}>Pair by hand…</button>}
+      <span class="shown dim" role="status">{pairs.length === all ? plural(all, "pair") : `${count(pairs.length)} of ${plural(all, "pair")}`}</span>
     </div>
   );
 }

@@ -7,6 +7,8 @@ import type { Point, Scale } from "./chartScale";
 /** Least important first: what diverged is drawn on top. */
 const LAYERS: Verdict[] = ["identical", "within", "error", "diverged"];
 
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+
 const FILL: Record<string, string> = { within: "--ok-mark", diverged: "--bad-mark", error: "--error-mark" };
 
 function drawFrame(g: CanvasRenderingContext2D, scale: Scale): void {
@@ -25,16 +27,20 @@ function drawFrame(g: CanvasRenderingContext2D, scale: Scale): void {
     g.stroke();
     g.fillText(tick.label, scale.left - 7, y + 4);
   }
+  drawLayers(g, scale);
+}
+
+/** As many layers are named as there is room for, in equal steps. */
+function drawLayers(g: CanvasRenderingContext2D, scale: Scale): void {
+  const labels = scale.bands.filter((band) => band.label).map((band) => {
+    const text = band.to - band.from > 60 ? `layer ${band.label}` : band.label;
+    return { text, center: (band.from + band.to) / 2, half: g.measureText(text).width / 2 };
+  });
+  const apart = (x: typeof labels[0] | undefined, y: typeof labels[0]) => !x || x.center + x.half + 8 <= y.center - y.half;
+  const fits = (every: number) => labels.every((label, at) => at % every !== 0 || apart(labels[at - every], label));
+  const every = STEPS.find(fits) ?? labels.length;
   g.textAlign = "center";
-  let free = scale.left - 4;
-  for (const band of scale.bands) {
-    const center = (band.from + band.to) / 2;
-    const text = band.label && band.to - band.from > 60 ? `layer ${band.label}` : band.label;
-    const half = g.measureText(text).width / 2;
-    if (!text || center - half < free || center + half > scale.right + 8) continue;
-    g.fillText(text, center, scale.bottom + 15);
-    free = center + half + 8;
-  }
+  labels.forEach(({ text, center }, at) => at % every === 0 && g.fillText(text, center, scale.bottom + 15));
 }
 
 function drawFloor(g: CanvasRenderingContext2D, scale: Scale): void {
@@ -48,7 +54,7 @@ function drawFloor(g: CanvasRenderingContext2D, scale: Scale): void {
       drawing = false;
       continue;
     }
-    if (!drawing) g.moveTo(point.x - scale.step / 2, point.floorY);
+    g[drawing ? "lineTo" : "moveTo"](point.x - scale.step / 2, point.floorY);
     g.lineTo(point.x + scale.step / 2, point.floorY);
     drawing = true;
   }

@@ -15,9 +15,11 @@ export interface Form {
   atol: string;
   reference: string;
   layout: string;
+  /** What no field shows: it stays, unless all is set back. */
+  unseen: Pick<Settings, "pairs" | "top">;
 }
 
-export type Field = keyof Form;
+export type Field = Exclude<keyof Form, "unseen">;
 export type Errors = Partial<Record<Field | "form", string>>;
 
 export const STRATEGIES: Record<string, string> = {
@@ -30,7 +32,8 @@ export const STRATEGIES: Record<string, string> = {
   chain: "a chain of these…",
 };
 
-const REGEX = /^regex:(.*?)=>([^,]*)(?:,auto)?$/;
+/** As matchOf writes it. A rule without ",auto" leaves the rest unpaired: it is shown as the chain it is. */
+const REGEX = /^regex:(.*?)=>([^,]*),auto$/;
 
 export function formOf(settings: Settings): Form {
   const match = settings.match ?? "auto";
@@ -47,6 +50,7 @@ export function formOf(settings: Settings): Form {
     atol: settings.atol === undefined ? "" : String(settings.atol),
     reference: settings.reference ?? "",
     layout: settings.layout ?? "",
+    unseen: { ...(settings.pairs && { pairs: settings.pairs }), ...(settings.top !== undefined && { top: settings.top }) },
   };
 }
 
@@ -87,17 +91,15 @@ function toleranceOf(form: Form, errors: Errors): Settings {
   }
 }
 
-/** Settings, and what is wrong with the fields. What the form does not show is kept. */
-export function settingsOf(form: Form, before: Settings): { settings: Settings; errors: Errors } {
+/** Settings, and what is wrong with the fields. */
+export function settingsOf(form: Form): { settings: Settings; errors: Errors } {
   const errors: Errors = {};
   const settings: Settings = toleranceOf(form, errors);
   const match = matchOf(form, errors), threshold = numberIn(form, "threshold", 1, errors);
   if (match !== undefined) settings.match = match;
   if (threshold !== undefined) settings.threshold = threshold;
   if (form.layout.trim()) settings.layout = form.layout.trim();
-  if (before.pairs) settings.pairs = before.pairs;
-  if (before.top !== undefined) settings.top = before.top;
-  return { settings, errors };
+  return { settings: { ...settings, ...form.unseen }, errors };
 }
 
 /** The field that a sentence of the server is about. */

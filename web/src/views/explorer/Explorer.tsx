@@ -1,6 +1,7 @@
 // What one input holds: its tensors with their statistics, the one that is open beside them, and any two of them
 // compared with each other.
-import { useState } from "preact/hooks";
+import { type RefObject } from "preact";
+import { useRef, useState } from "preact/hooks";
 import * as api from "../../api";
 import { bytes, count, plural } from "../../format";
 import { useKeys } from "../../keys";
@@ -19,8 +20,6 @@ export interface ExplorerProps {
   /** The tensor that is open; null none. */
   index: number | null;
 }
-
-const filterId = "tensor-filter";
 
 /** One tensor of what is explored, as a comparison names it. */
 function sourceOf(comparison: Comparison, tensor: TensorStats): Source {
@@ -68,25 +67,27 @@ function CompareButton({ comparison, result, chosen }: { comparison: Comparison;
   );
 }
 
-function useTensorKeys(id: string, order: readonly number[], index: number | null): void {
+function useTensorKeys(id: string, order: readonly number[], index: number | null, filter: RefObject<HTMLInputElement | null>): void {
   const step = (by: number) => {
     const next = order[index === null ? 0 : order.indexOf(index) + by];
-    if (next !== undefined) go(pairAddress(id, next));
+    // From tensor to tensor is one visit: "back" leads to the list.
+    if (next !== undefined) go(pairAddress(id, next), index !== null);
   };
   useKeys("Tensors", [
     { keys: ["]", "j"], does: "next tensor", run: () => step(1) },
     { keys: ["[", "k"], does: "previous tensor", run: () => step(-1) },
-    { keys: ["/"], does: "filter", run: () => document.getElementById(filterId)?.focus() },
-    { keys: ["Escape"], does: "close the tensor", run: () => go(comparisonAddress(id)) },
+    { keys: ["/"], does: "filter", run: () => { filter.current?.focus(); filter.current?.select(); } },
+    { keys: ["Escape"], does: "close the tensor", run: () => index !== null && go(comparisonAddress(id)) },
   ]);
 }
 
 export function Explorer({ comparison, result, index }: ExplorerProps) {
+  const filter = useRef<HTMLInputElement>(null);
   const [chosen, setChosen] = useState<readonly number[]>([]);
   const text = query.value.get("q") ?? "";
   const sorting = parseSorting(query.value.get("sort"));
   const entries = entriesOf(result, text, sorting);
-  useTensorKeys(comparison.id, entries.map((entry) => entry.index), index);
+  useTensorKeys(comparison.id, entries.map((entry) => entry.index), index, filter);
   const sort = (column: Column) => {
     const next = sorting?.column !== column ? column : sorting.isDown ? null : `-${column}`;
     setQuery({ sort: next });
@@ -99,7 +100,7 @@ export function Explorer({ comparison, result, index }: ExplorerProps) {
         <p class="explorer-head"><b>{plural(result.tensors.length, "tensor")}</b> <span class="dim">{about(comparison, result)}</span></p>
         <Skipped result={result} />
         <div class="explorer-bar">
-          <input id={filterId} type="search" placeholder="Filter by name, type, shape" aria-label="Filter tensors" value={text}
+          <input ref={filter} type="search" placeholder="Filter by name, type, shape" aria-label="Filter tensors" value={text}
             onInput={(event) => setQuery({ q: event.currentTarget.value })} />
           <CompareButton comparison={comparison} result={result} chosen={chosen} />
           <span class="dim" role="status">{entries.length < result.tensors.length ? `${count(entries.length)} shown` : ""}</span>
@@ -114,7 +115,8 @@ export function Explorer({ comparison, result, index }: ExplorerProps) {
       {index !== null && (
         <div class="pane inspector-pane" role="main" aria-label="Tensor">
           <nav class="back"><a href={comparisonAddress(comparison.id)}>← All tensors</a></nav>
-          <Inspector key={index} comparison={comparison} index={index} pair={null} tensor={opened} />
+          <ChangedInputs comparison={comparison} />
+          <Inspector key={`${comparison.generation} ${index}`} comparison={comparison} index={index} pair={null} tensor={opened} />
         </div>
       )}
     </div>

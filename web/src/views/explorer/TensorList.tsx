@@ -1,7 +1,7 @@
 // The list of tensors: a table of which only the rows in sight exist, sorted by its headings.
 import type { RefObject } from "preact";
 import { useRef } from "preact/hooks";
-import { count, shape, short } from "../../format";
+import { count, shape, statistic } from "../../format";
 import { pairAddress } from "../../router";
 import { Name } from "../../ui/Name";
 import { VirtualRows } from "../../ui/VirtualRows";
@@ -51,7 +51,7 @@ function Row({ id, entry, top, opened, chosen, onChoose }: { entry: Entry; top: 
       <span role="cell" class="of-shape mono">{shape(tensor.shape)}</span>
       <span role="cell" class="of-count number">{count(tensor.count)}</span>
       {(["mean", "std", "min", "max"] as const).map((key) => (
-        <span key={key} role="cell" class={`of-${key} number`}>{tensor.finite > 0 ? short(tensor[key]) : ""}</span>
+        <span key={key} role="cell" class={`of-${key} number`}>{statistic(tensor[key])}</span>
       ))}
       <span role="cell" class={flaws > 0 ? "of-nan number alarm" : "of-nan number dim"}>
         {flaws > 0 ? `▲ ${count(tensor.nan)}, ${count(tensor.inf)}` : "0"}

@@ -12,7 +12,7 @@ export function ExportSlice({ id, index, look, sides }: { id: string; index: num
   return (
     <Menu label="Export slice" title={`Export [${text}]`}>
       {(close) => sides.flatMap((side) => (["npy", "csv"] as const).map((format) => (
-        <a key={side + format} role="menuitem" download="" href={api.sliceAddress(id, index, side, part, format)} onClick={close}>
+        <a key={side + format} role="menuitem" tabIndex={-1} download="" href={api.sliceAddress(id, index, side, part, format)} onClick={close}>
           {names[side]} as .{format}
         </a>
       )))}

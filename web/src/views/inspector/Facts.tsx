@@ -1,8 +1,9 @@
 // What the comparison found of this pair: verdict and rule, layout in words, diagnosis with evidence, metrics, and
 // both sides' statistics.
 import type { ComponentChildren } from "preact";
-import { count, exact, plural, shape, short, similarity } from "../../format";
+import { count, exact, plural, shape, short, similarity, statistic } from "../../format";
 import type { Diagnosis, Layout, Num, Pair, PairDetail, TensorInfo, TensorStats, Verdict } from "../../model";
+import { isLost, measured } from "../../pairs/measure";
 import { Mark } from "../../ui/Mark";
 import { stepWords } from "./layout_words";
 
@@ -54,7 +55,7 @@ export function Diagnoses({ list }: { list: readonly Diagnosis[] }) {
       {list.map((d, i) => (
         <li key={i}>
           <b>{d.kind.replaceAll("_", " ")}</b>
-          <meter min={0} max={1} value={d.confidence} title={`confidence ${d.confidence}`} aria-label={`confidence ${d.confidence}`} />
+          <span class="meter" role="img" title={`confidence ${d.confidence}`} aria-label={`confidence ${d.confidence}`}><span class="fill" style={{ width: `${d.confidence * 100}%` }} /></span>
           <span>{d.detail}</span>
         </li>
       ))}
@@ -71,18 +72,20 @@ const metricRows = [
   ["mse", "MSE"], ["rel_l2", "relative L2"], ["snr_db", "SNR, dB"],
 ] as const;
 
-export function MetricsTable({ detail, floor }: { detail: PairDetail; floor: number | undefined }) {
+export function MetricsTable({ detail, pair }: { detail: PairDetail; pair: Pair | null }) {
   const m = detail.metrics;
-  if (!m) return null;
+  if (!m || m.count === 0) return null;
+  if (!measured(m)) return <section aria-label="Difference"><h3>Difference</h3><p class="dim">No two values at one place are both finite: nothing to measure.</p></section>;
   return (
     <section aria-label="Difference">
       <h3>Difference</h3>
+      {pair && isLost(pair) && <p class="dim">Where both sides are finite; elsewhere they are not the same.</p>}
       <dl class="figures">
         {metricRows.map(([key, name]) => <Fact key={key} name={name} title={exact(m[key])}>{short(m[key], 4)}</Fact>)}
-        {floor !== undefined && <Fact name="allowed" title={exact(floor)}>{short(floor, 4)}</Fact>}
+        {pair?.floor !== undefined && <Fact name="allowed" title={exact(pair.floor)}>{short(pair.floor, 4)}</Fact>}
         <Fact name="cosine" title={exact(m.cosine)}>{similarity(m.cosine)}</Fact>
         <Fact name="beyond">{count(m.beyond)} of {count(m.count)}</Fact>
-        {m.max_ulp !== null && <Fact name="max ulp">{count(m.max_ulp)}</Fact>}
+        {m.max_ulp !== null && <Fact name="max ulp" title={exact(m.max_ulp)}>{Number.isSafeInteger(m.max_ulp) ? count(m.max_ulp) : short(m.max_ulp, 4)}</Fact>}
       </dl>
     </section>
   );
@@ -91,7 +94,7 @@ export function MetricsTable({ detail, floor }: { detail: PairDetail; floor: num
 type StatKey = "mean" | "std" | "min" | "max" | "norm" | "count" | "zeros" | "nan" | "inf";
 const statRows: readonly StatKey[] = ["mean", "std", "min", "max", "norm", "count", "zeros", "nan", "inf"];
 const isCount = (key: StatKey) => key === "count" || key === "zeros" || key === "nan" || key === "inf";
-const statText = (key: StatKey, value: Num) => (isCount(key) ? count(Number(value)) : short(value, 4));
+const statText = (key: StatKey, value: Num) => (isCount(key) ? count(Number(value)) : statistic(value, 4));
 
 export function StatsTable({ a, b }: { a: TensorStats | null; b: TensorStats | null }) {
   const sides = [a, b].filter((side) => side !== null);

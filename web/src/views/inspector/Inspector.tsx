@@ -7,6 +7,7 @@ import { planeOf } from "../../heatmap/plane";
 import { placeOf } from "../../format";
 import { useKeys } from "../../keys";
 import type { Comparison, Pair, PairDetail, TensorStats, Which } from "../../model";
+import { CompareAgain, isOutdated } from "../comparison/Standing";
 import { AxisChoice } from "./AxisChoice";
 import { type Measure, measureOf } from "./cell";
 import { ExportSlice } from "./ExportSlice";
@@ -141,8 +142,12 @@ function Body({ id, detail, pair }: { id: string; detail: PairDetail; pair: Pair
         <div class="look-bar">
           <Tabs look={look} available={available} />
           {isPlace && hasBoth && <WorstButtons worst={worst} />}
-          {isPlace && look.size > 0 && <Find id={id} index={detail.index} look={look} sides={sides.filter((side) => side !== "difference")} />}
-          {isValues && look.size > 0 && <ExportSlice id={id} index={detail.index} look={look} sides={sides} />}
+          {isPlace && look.size > 0 && (
+            <div class="look-tools">
+              <Find id={id} index={detail.index} look={look} sides={sides.filter((side) => side !== "difference")} />
+              {isValues && <ExportSlice id={id} index={detail.index} look={look} sides={sides} />}
+            </div>
+          )}
         </div>
         {isPlace && look.size > 0 && <PlaceControls id={id} detail={detail} look={look} />}
         {isValues && <Values id={id} index={detail.index} look={look} measure={measure} />}
@@ -152,7 +157,7 @@ function Body({ id, detail, pair }: { id: string; detail: PairDetail; pair: Pair
         {view === "mapping" && <Mapping id={id} detail={detail} look={look} measure={measure} />}
       </div>
       <aside class="inspector-side">
-        <MetricsTable detail={detail} floor={pair?.floor} />
+        <MetricsTable detail={detail} pair={pair} />
         <StatsTable a={detail.a_stats} b={detail.b_stats} />
         {hasBoth && <WorstTable worst={worst} id={id} index={detail.index} />}
       </aside>
@@ -168,14 +173,18 @@ function ByHand({ id, pair }: { id: string; pair: Pair }) {
   return <Mapping id={id} detail={detail} look={look} measure={measureOf(pair, null, null, undefined)} />;
 }
 
+/** The server's sentence about an input that has changed since; the page may not know of it yet. */
+const asksAgain = /; compare again$/;
+
 export function Inspector({ comparison, index, pair, tensor }: InspectorProps) {
   const isByHand = pair?.verdict === "error" && pair.a !== null && pair.b !== null;
   const { data, error } = useLatest(isByHand ? null : `${comparison.id} ${index}`, (signal) => api.pair(comparison.id, index, signal));
+  const offersAgain = error && asksAgain.test(error) && !isOutdated(comparison); // else the banner above does
   if (!pair && !tensor) return <p class="empty-note" role="alert">There is no pair {index} in this comparison.</p>;
   return (
     <section class="inspector" aria-label="Inspector" aria-busy={!data && !error && !isByHand}>
       <Head pair={pair} tensor={tensor} detail={data} />
-      {error && <p class="empty-note" role="alert">{error}</p>}
+      {error && <div class="empty-note" role="alert"><p>{error}</p>{offersAgain && <CompareAgain comparison={comparison} />}</div>}
       {isByHand && pair && <ByHand id={comparison.id} pair={pair} />}
       {!data && !error && !isByHand && <p class="empty-note">Reading both sides…</p>}
       {data && <Body id={comparison.id} detail={data} pair={pair} />}

@@ -1,7 +1,7 @@
 // Manual mapping: both shapes, a slice of each, and what the two slices have to do with each other.
 import { useEffect } from "preact/hooks";
 import * as api from "../../api";
-import { count, exact, number, plural, shape as shapeText, short, similarity } from "../../format";
+import { count, exact, number, plural, shape as shapeText, short, similarity, statistic } from "../../format";
 import type { Mapped, PairDetail, TensorInfo } from "../../model";
 import { keep, pageState } from "../../state";
 import { Field } from "../../ui/Field";
@@ -56,7 +56,7 @@ function Result({ mapped, measure }: { mapped: Mapped; measure: Measure }) {
         <div key={letter}>
           <p>
             <b class="letter">{letter}</b> <span class="mono">{shapeText(side.shape)}</span>{" "}
-            <span class="dim">mean {short(side.stats.mean)}, std {short(side.stats.std)}, {short(side.stats.min)} to {short(side.stats.max)}</span>
+            <span class="dim">mean {statistic(side.stats.mean)}, std {statistic(side.stats.std)}, {statistic(side.stats.min)} to {statistic(side.stats.max)}</span>
           </p>
           <ol class="mapped-values" aria-label={`Values of ${letter}`}>
             {side.values.slice(0, 512).map((value, i) => (
@@ -77,7 +77,7 @@ function Result({ mapped, measure }: { mapped: Mapped; measure: Measure }) {
           <div><dt>values</dt><dd class="mono">{count(difference.count)}</dd></div>
         </dl>
       ) : (
-        <p role="status">The slices hold {plural(mapped.a?.values.length ?? 0, "value")} of A and {count(mapped.b?.values.length ?? 0)} of B: no difference.</p>
+        <p role="status">The slices hold {plural(mapped.a?.values.length ?? 0, "value")} of A and {count(mapped.b?.values.length ?? 0)} of B: a difference needs as many of each.</p>
       )}
     </div>
   );
@@ -97,8 +97,7 @@ export function Mapping({ id, detail, look, measure }: { id: string; detail: Pai
   useEffect(() => {
     if (!isSet || (kept?.a === textA && kept.b === textB)) return;
     const timer = window.setTimeout(() => {
-      const mappings = { ...pageState.peek().mappings, [index]: { a: textA, b: textB } };
-      keep({ mappings }).catch(() => notify("the mapping could not be kept", true));
+      keep({ mappings: { [index]: { a: textA, b: textB } } }).catch(() => notify("the mapping could not be kept", true));
     }, keepAfterMs);
     return () => window.clearTimeout(timer);
   }, [textA, textB, isSet]);
@@ -106,13 +105,15 @@ export function Mapping({ id, detail, look, measure }: { id: string; detail: Pai
   if (!a || !b) return <p class="empty-note">A mapping needs both sides.</p>;
   return (
     <div class="mapping">
-      <div class="offers" role="group" aria-label="Common mappings">
-        <span class="dim">Common mappings</span>
-        {offers.map((offer) => (
-          <button key={offer.name} type="button" aria-pressed={offer.a === textA && offer.b === textB} onClick={() => set(offer.a, offer.b)}
-            title={`A[${offer.a}] with B[${offer.b}]`}>{offer.name}</button>
-        ))}
-      </div>
+      {offers.length > 0 && (
+        <div class="offers" role="group" aria-label="Common mappings">
+          <span class="dim">Common mappings</span>
+          {offers.map((offer) => (
+            <button key={offer.name} type="button" aria-pressed={offer.a === textA && offer.b === textB} onClick={() => set(offer.a, offer.b)}
+              title={`A[${offer.a}] with B[${offer.b}]`}>{offer.name}</button>
+          ))}
+        </div>
+      )}
       <div class="side-cuts">
         <SideCut letter="A" tensor={a} text={textA} onChange={(text) => set(text, textB)} />
         <SideCut letter="B" tensor={b} text={textB} onChange={(text) => set(textA, text)} />

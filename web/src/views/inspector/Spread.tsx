@@ -6,7 +6,7 @@ import type { Density, Histogram } from "../../model";
 import { theme } from "../../theme";
 import { clip } from "./indexing";
 import { useLatest } from "./latest";
-import { drawDensity, drawHistogram, frame } from "./plots";
+import { densityFrame, drawDensity, drawHistogram, histogramFrame } from "./plots";
 
 const bins = 100;
 const cells = 128;
@@ -32,7 +32,7 @@ function HistogramPlot({ data }: { data: Histogram }) {
   const [bin, setBin] = useState<number | null>(null);
   const canvas = usePlot((target) => drawHistogram(target, data, isLog, bin), [data, isLog, bin]);
   const hover = (event: PointerEvent) => {
-    const box = canvas.current!.getBoundingClientRect();
+    const box = canvas.current!.getBoundingClientRect(), frame = histogramFrame(data);
     const share = (event.clientX - box.left - frame.left) / (box.width - frame.left - frame.right);
     setBin(clip(Math.floor(share * (data.edges.length - 1)), 0, data.edges.length - 2));
   };
@@ -60,7 +60,7 @@ function DensityPlot({ data }: { data: Density }) {
   const canvas = usePlot((target) => drawDensity(target, data), [data]);
   const step = (data.high - data.low) / data.size;
   const hover = (event: PointerEvent) => {
-    const box = canvas.current!.getBoundingClientRect();
+    const box = canvas.current!.getBoundingClientRect(), frame = densityFrame(data);
     const side = Math.min(box.width - frame.left - frame.right, box.height - frame.top - frame.bottom) / data.size;
     const column = Math.floor((event.clientX - box.left - frame.left) / side);
     const row = data.size - 1 - Math.floor((event.clientY - box.top - frame.top) / side);

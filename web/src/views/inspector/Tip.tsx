@@ -1,7 +1,7 @@
 // The exact values of the cell under the mouse or with the focus. One box, moved about; cells name themselves by
 // `data-i`, and the arrows move the focus among them, so that a thousand cells are one stop of the Tab key.
 import type { RefObject } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { exact } from "../../format";
 import type { Values } from "../../model";
 
@@ -28,11 +28,23 @@ export function useTips(host: RefObject<HTMLElement | null>, across: () => numbe
     const cell = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-i]") : null;
     setTarget(cell && { i: Number(cell.dataset["i"]), box: cell.getBoundingClientRect() });
   };
+  const isShown = target !== null;
+  // The first Escape is for the tip, wherever the focus is; before anybody else who would take it.
+  useEffect(() => {
+    if (!isShown) return;
+    const hide = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      event.stopPropagation();
+      setTarget(null);
+    };
+    document.addEventListener("keydown", hide, true);
+    return () => document.removeEventListener("keydown", hide, true);
+  }, [isShown]);
   const step = (event: KeyboardEvent) => {
     const cells = [...(host.current?.querySelectorAll<HTMLElement>("[data-i]") ?? [])];
     const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across(), ArrowDown: across() }[event.key];
     const next = cells[cells.indexOf(event.target as HTMLElement) + (by ?? 0)];
-    if (event.key === "Escape") setTarget(null);
     if (!by) return;
     event.preventDefault();
     next?.focus();

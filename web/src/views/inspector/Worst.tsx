@@ -48,7 +48,7 @@ export function WorstButtons({ worst }: { worst: WorstList }) {
       <button type="button" onClick={worst.first} disabled={length === 0} title="The element that differs most (m)">Max diff</button>
       <button type="button" onClick={worst.previous} disabled={at <= 0} aria-label="Previous worst" title="Previous worst (p)">‹</button>
       <button type="button" onClick={worst.next} disabled={at + 1 >= length} aria-label="Next worst" title="Next worst (n)">›</button>
-      {at >= 0 && <span class="dim">{at + 1} of {length}</span>}
+      <span class="dim worst-place">{at >= 0 && `${at + 1} of ${length}`}</span>
     </div>
   );
 }

@@ -5,11 +5,31 @@ import { colour } from "../../theme";
 import { prepare } from "./strip";
 
 /** Room around a plot for its numbers. */
-export const frame = { left: 46, right: 8, top: 6, bottom: 20 };
+export interface Frame {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
 
 const fontOf = () => `11px ${colour("--mono") || "monospace"}`;
 
-function drawEnds(c: CanvasRenderingContext2D, low: number, high: number, width: number, y: number): void {
+const ruler = document.createElement("canvas").getContext("2d");
+const gap = 5;
+
+/** On the left as much as the longest number takes: a number cut off is another number. */
+function frameFor(labels: readonly string[]): Frame {
+  if (ruler) ruler.font = fontOf();
+  const widest = labels.reduce((most, label) => Math.max(most, ruler?.measureText(label).width ?? 0), 0);
+  return { left: Math.max(46, Math.ceil(widest) + 2 * gap), right: 8, top: 6, bottom: 20 };
+}
+
+const mostIn = (data: Histogram) => [...(data.a ?? []), ...(data.b ?? [])].reduce((top, n) => Math.max(top, n), 1);
+
+export const histogramFrame = (data: Histogram) => frameFor([count(mostIn(data))]);
+export const densityFrame = (data: Density) => frameFor([short(data.low), short(data.high)]);
+
+function drawEnds(c: CanvasRenderingContext2D, frame: Frame, low: number, high: number, width: number, y: number): void {
   c.fillStyle = colour("--dim");
   c.font = fontOf();
   c.textBaseline = "top";
@@ -22,11 +42,11 @@ function drawEnds(c: CanvasRenderingContext2D, low: number, high: number, width:
 export function drawHistogram(canvas: HTMLCanvasElement, data: Histogram, isLog: boolean, bin: number | null): void {
   const ready = prepare(canvas);
   if (!ready) return;
-  const { c } = ready;
+  const { c } = ready, frame = histogramFrame(data);
   const width = ready.width - frame.left - frame.right;
   const height = ready.height - frame.top - frame.bottom;
   const bend = (n: number) => (isLog ? Math.log1p(n) : n);
-  const most = [...(data.a ?? []), ...(data.b ?? [])].reduce((top, n) => Math.max(top, n), 1);
+  const most = mostIn(data);
   const yOf = (n: number) => frame.top + height * (1 - bend(n) / bend(most));
   const step = width / Math.max(data.edges.length - 1, 1);
   if (bin !== null) {
@@ -58,8 +78,8 @@ export function drawHistogram(canvas: HTMLCanvasElement, data: Histogram, isLog:
   c.font = fontOf();
   c.textAlign = "right";
   c.textBaseline = "top";
-  c.fillText(count(most), frame.left - 5, frame.top);
-  drawEnds(c, data.edges[0] ?? 0, data.edges[data.edges.length - 1] ?? 1, width, frame.top + height);
+  c.fillText(count(most), frame.left - gap, frame.top);
+  drawEnds(c, frame, data.edges[0] ?? 0, data.edges[data.edges.length - 1] ?? 1, width, frame.top + height);
 }
 
 /** The counts as an image of one pixel for each cell, B upwards. */
@@ -80,7 +100,7 @@ function densityImage(data: Density): HTMLCanvasElement {
 export function drawDensity(canvas: HTMLCanvasElement, data: Density): void {
   const ready = prepare(canvas);
   if (!ready) return;
-  const { c } = ready;
+  const { c } = ready, frame = densityFrame(data);
   const side = Math.min(ready.width - frame.left - frame.right, ready.height - frame.top - frame.bottom);
   c.strokeStyle = colour("--edge");
   c.lineWidth = 1;
@@ -98,10 +118,10 @@ export function drawDensity(canvas: HTMLCanvasElement, data: Density): void {
   c.font = fontOf();
   c.textAlign = "right";
   c.textBaseline = "top";
-  c.fillText(short(data.high), frame.left - 5, frame.top);
+  c.fillText(short(data.high), frame.left - gap, frame.top);
   c.textBaseline = "middle";
-  c.fillText("B", frame.left - 5, frame.top + side / 2);
+  c.fillText("B", frame.left - gap, frame.top + side / 2);
   c.textBaseline = "bottom";
-  c.fillText(short(data.low), frame.left - 5, frame.top + side);
-  drawEnds(c, data.low, data.high, side, frame.top + side);
+  c.fillText(short(data.low), frame.left - gap, frame.top + side);
+  drawEnds(c, frame, data.low, data.high, side, frame.top + side);
 }

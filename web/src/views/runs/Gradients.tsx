@@ -63,7 +63,7 @@ export function Gradients() {
     <section class="panel run-section" aria-label="Gradients">
       <header>
         <h2>Gradients</h2>
-        <span class="legend"><span>root mean square</span><span>{short(10 ** range[0], 2)}<i class="ramp" />{short(10 ** range[1], 2)}</span><span><i class="lost-cell" />not finite</span></span>
+        <span class="legend"><span>root mean square</span><span>{short(10 ** range[0], 2)}<i class="gradient-scale" />{short(10 ** range[1], 2)}</span><span><i class="lost-cell" />not finite</span></span>
       </header>
       <ul class="strips">{rows.map((track) => <Strip key={track.name} track={track} range={range} />)}</ul>
       {tracks.length > FEW && <p><button type="button" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Fewer" : `All ${tracks.length}`}</button></p>}

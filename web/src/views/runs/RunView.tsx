@@ -34,7 +34,7 @@ function Facts() {
     <dl class="run-facts">
       <div><dt>step</dt><dd data-field="step">{now.step ?? "…"}</dd></div>
       <div><dt>per step</dt><dd>{now.steps ? duration(now.step_ns / 1e9) : "…"}</dd></div>
-      <div><dt>running for</dt><dd>{duration(end / 1e9)}</dd></div>
+      <div><dt>{facts.state === "running" ? "running for" : "ran for"}</dt><dd>{duration(end / 1e9)}</dd></div>
       <div><dt>memory</dt><dd>{now.rss ? bytes(now.rss) : "…"}</dd></div>
       <div><dt>tensors</dt><dd>{count(now.tensors)}</dd></div>
       <div><dt>program</dt><dd><Name text={facts.program} title={`${facts.program}, process ${facts.pid} on ${facts.host}`} /></dd></div>

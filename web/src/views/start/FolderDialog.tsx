@@ -14,14 +14,22 @@ export function FolderDialog({ onClose, onChoose }: { onClose: () => void; onCho
   const [path, setPath] = useState(lastPath);
   const [folder, setFolder] = useState<Folder | null>(null);
   const [error, setError] = useState<string | null>(null);
+  // The path that was answered last: until it is the one asked for, the list is still that of the folder before.
+  const [answered, setAnswered] = useState<string | null>(null);
+  const waiting = answered !== (path ?? "");
   useEffect(() => {
     let current = true;
     api.folder(path).then((found) => {
       if (!current) return;
       setFolder(found);
       setError(null);
+      setAnswered(path ?? "");
       lastPath = path;
-    }, (reason: unknown) => current && setError(message(reason)));
+    }, (reason: unknown) => {
+      if (!current) return;
+      setError(message(reason));
+      setAnswered(path ?? "");
+    });
     return () => void (current = false);
   }, [path]);
   const up = folder?.path ? (folder.parent ?? "") : null;
@@ -30,10 +38,10 @@ export function FolderDialog({ onClose, onChoose }: { onClose: () => void; onCho
       <div class="folder-head">
         <button type="button" disabled={up === null} onClick={() => setPath(up || undefined)}>↑ Up</button>
         <span class="mono folder-path">{folder?.path || "folders this server may open"}</span>
-        <button type="button" class="primary" disabled={!folder?.path} onClick={() => onChoose(folder!.path!)}>Open this folder</button>
+        <button type="button" class="primary" disabled={waiting || !folder?.path} onClick={() => onChoose(folder!.path!)}>Open this folder</button>
       </div>
       {error && <p class="field-error" role="alert">{error}</p>}
-      <ul class="folder-list" aria-busy={folder === null}>
+      <ul class="folder-list" aria-busy={waiting}>
         {folder?.entries.length === 0 && <li class="dim empty">Nothing here that tdbg reads.</li>}
         {folder?.entries.map((entry) => (
           <li key={entry.path}>

@@ -1,8 +1,8 @@
 // What was compared before, newest first.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../../api";
-import { ago, count, sideName, sideNames } from "../../format";
-import type { Comparison, Verdict } from "../../model";
+import { ago, count, plural, sideName, sideNames } from "../../format";
+import type { Comparison, Summary, Verdict } from "../../model";
 import { isUnderWay, message } from "../../state";
 import { Mark } from "../../ui/Mark";
 import { Name } from "../../ui/Name";
@@ -15,7 +15,7 @@ const REFRESH_MS = 1000;
 function Counts({ comparison }: { comparison: Comparison }) {
   const summary = comparison.summary;
   if (!summary) return null;
-  if (comparison.kind === "explore") return <span class="dim">{count(summary.tensors ?? 0)} tensors</span>;
+  if (comparison.kind === "explore") return <span class="dim">{plural(summary.tensors ?? 0, "tensor")}</span>;
   const counts: [Verdict, number, string][] = [
     ["diverged", summary.diverged, "diverged"], ["error", summary.errors, "errors"], ["within", summary.within, "within"],
     ["identical", summary.identical, "identical"], ["only_a", summary.only_a + summary.only_b, "unmatched"],
@@ -29,6 +29,12 @@ function Counts({ comparison }: { comparison: Comparison }) {
   );
 }
 
+/** What did not part: only what was compared can agree. */
+function agreement(summary: Summary | null): string {
+  if (!summary || summary.identical + summary.within > 0) return summary?.errors ? "the rest agrees" : "agree";
+  return summary.errors > 0 ? "could not be compared" : "nothing to compare";
+}
+
 function Outcome({ comparison }: { comparison: Comparison }) {
   switch (comparison.status) {
     case "queued":
@@ -40,8 +46,8 @@ function Outcome({ comparison }: { comparison: Comparison }) {
     case "cancelled":
       return <span class="dim">cancelled</span>;
     case "done":
-      return comparison.first ? <span class="parted">parts at <b>{comparison.first.name}</b>: {comparison.first.kind}</span>
-        : <span class="dim">{comparison.kind === "diff" ? "agree" : "explored"}</span>;
+      return comparison.first ? <span class="parted">parts at <b><Name text={comparison.first.name} /></b>: {comparison.first.kind}</span>
+        : <span class="dim">{comparison.kind === "diff" ? agreement(comparison.summary) : "explored"}</span>;
   }
 }
 
@@ -72,7 +78,17 @@ export function Recent() {
     const timer = window.setInterval(() => void load(), REFRESH_MS);
     return () => window.clearInterval(timer);
   }, [moving]);
+  const rows = useRef<HTMLUListElement>(null);
+  const forgotten = useRef<number | null>(null);
+  // The button that was pressed goes with its row: the one that moved up has the focus then, or the last.
+  useEffect(() => {
+    if (forgotten.current === null || document.activeElement !== document.body) return;
+    const buttons = rows.current?.querySelectorAll("button") ?? [];
+    buttons[Math.min(forgotten.current, buttons.length - 1)]?.focus();
+    forgotten.current = null;
+  }, [list]);
   const forget = async (id: string) => {
+    forgotten.current = list?.findIndex((comparison) => comparison.id === id) ?? null;
     try {
       await api.forget(id);
     } catch (reason) {
@@ -85,7 +101,7 @@ export function Recent() {
       <h2>Recent</h2>
       {error && <p class="field-error" role="alert">{error}</p>}
       {list?.length === 0 && <p class="dim empty">Nothing yet. What you compare stays here, also after a restart of the server.</p>}
-      <ul class="panel" hidden={!list?.length}>
+      <ul class="panel" ref={rows} hidden={!list?.length}>
         {list?.map((comparison) => <Row key={comparison.id} comparison={comparison} onForget={() => void forget(comparison.id)} />)}
       </ul>
     </section>

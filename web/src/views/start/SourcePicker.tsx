@@ -1,6 +1,6 @@
 // One side of a comparison: a file of this browser (dropped or picked, then uploaded) or a path on the machine
 // of the server (opened where it is, never copied).
-import { useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { bytes, percent } from "../../format";
 import { FileIcon, FolderIcon } from "../../ui/icons";
 import { Name } from "../../ui/Name";
@@ -13,43 +13,62 @@ interface Props {
   label: string;
   hint: string;
   choice: Choice | null;
+  /** The path in the field; it counts as chosen before it is done with. */
+  typed: string;
   /** How much of the upload is done; null: none under way. */
   progress: number | null;
   error: string | null;
   onChoose: (choice: Choice | null) => void;
+  onType: (path: string) => void;
   onFiles: (files: File[]) => void;
 }
 
 function Chosen({ choice, progress, onClear }: { choice: Choice; progress: number | null; onClear: () => void }) {
+  const another = useRef<HTMLButtonElement>(null);
+  // It stands where the field was: a focus that went with the field comes here.
+  useEffect(() => void (document.activeElement === document.body && another.current?.focus()), []);
   return (
     <div class="chosen">
       <p><FileIcon /><Name text={choice.kind === "file" ? choice.file.name : choice.path} /></p>
       {choice.kind === "file" && <p class="dim">{progress === null ? `${bytes(choice.file.size)}, will be uploaded` : `${percent(progress)} of ${bytes(choice.file.size)} uploaded`}</p>}
       {choice.kind === "path" && <p class="dim">on this machine, opened in place</p>}
       {progress !== null ? <Progress label={`Upload of ${choice.kind === "file" ? choice.file.name : ""}`} share={progress} />
-        : <button type="button" class="plain" onClick={onClear}>Choose another</button>}
+        : <button type="button" ref={another} class="plain" onClick={onClear}>Choose another</button>}
     </div>
   );
 }
 
-function PathField({ label, onPath }: { label: string; onPath: (path: string) => void }) {
-  const [path, setPath] = useState("");
+interface PathProps {
+  label: string;
+  typed: string;
+  onType: (path: string) => void;
+  onPath: (path: string) => void;
+}
+
+/** A path is done with on Enter and when the focus leaves: not towards Browse, which would be gone before it is pressed. */
+function PathField({ label, typed, onType, onPath }: PathProps) {
   const [browsing, setBrowsing] = useState(false);
   const id = useId();
-  const browse = useRef<HTMLButtonElement>(null);
-  const use = () => path.trim() && onPath(path.trim());
+  const use = () => typed.trim() && onPath(typed.trim());
+  const entered = (event: KeyboardEvent) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // else the same stroke would press the button that takes the focus
+    use();
+  };
+  const left = (event: FocusEvent & { currentTarget: HTMLElement }) =>
+    !(event.relatedTarget instanceof Node && event.currentTarget.contains(event.relatedTarget)) && !browsing && use();
   return (
-    <div class="path-field">
+    <div class="path-field" onFocusOut={left}>
       <label for={id} class="sr-only">Path on this machine for {label}</label>
-      <input id={id} class="mono" value={path} placeholder="or a path on this machine" spellcheck={false} autocomplete="off"
-        onInput={(event) => setPath(event.currentTarget.value)} onKeyDown={(event) => event.key === "Enter" && use()} onBlur={(event) => event.relatedTarget !== browse.current && use()} />
-      <button type="button" ref={browse} onClick={() => setBrowsing(true)}><FolderIcon /> Browse</button>
+      <input id={id} class="mono" value={typed} placeholder="or a path on this machine" spellcheck={false} autocomplete="off"
+        onInput={(event) => onType(event.currentTarget.value)} onKeyDown={entered} />
+      <button type="button" onClick={() => setBrowsing(true)}><FolderIcon /> Browse</button>
       {browsing && <FolderDialog onClose={() => setBrowsing(false)} onChoose={(chosen) => { setBrowsing(false); onPath(chosen); }} />}
     </div>
   );
 }
 
-export function SourcePicker({ label, hint, choice, progress, error, onChoose, onFiles }: Props) {
+export function SourcePicker({ label, hint, choice, typed, progress, error, onChoose, onType, onFiles }: Props) {
   const [over, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const drop = (event: DragEvent) => {
@@ -70,7 +89,7 @@ export function SourcePicker({ label, hint, choice, progress, error, onChoose, o
           <p class="dim drop-hint">{hint}</p>
           <div class="source-actions">
             <button type="button" onClick={() => picker.current!.click()}>Choose file…</button>
-            <PathField label={label} onPath={(path) => onChoose({ kind: "path", path })} />
+            <PathField label={label} typed={typed} onType={onType} onPath={(path) => onChoose({ kind: "path", path })} />
           </div>
         </>
       )}

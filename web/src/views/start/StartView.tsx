@@ -1,5 +1,5 @@
 // The first page: what to compare, and what was compared before.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../../api";
 import { bytes } from "../../format";
 import type { Source } from "../../model";
@@ -22,10 +22,14 @@ const tabOf = (text: string | null): Tab => (text === "explore" || text === "mix
 
 interface Side {
   choice: Choice | null;
+  typed: string;
   progress: number | null;
   error: string | null;
 }
-const EMPTY: Side = { choice: null, progress: null, error: null };
+const EMPTY: Side = { choice: null, typed: "", progress: null, error: null };
+
+/** What a side is to be: what was chosen, or the path that stands in its field. */
+const chosenOf = ({ choice, typed }: Side): Choice | null => choice ?? (typed.trim() ? { kind: "path", path: typed.trim() } : null);
 
 function useSides() {
   const [sides, setSides] = useState<[Side, Side]>([EMPTY, EMPTY]);
@@ -55,34 +59,41 @@ function Opening({ tab }: { tab: Tab }) {
   /** One file is for the side it fell on; more are shared out in the order they came. */
   const takeFiles = (at: number, files: File[]) => {
     if (files.length > wanted) return change(at, { error: `${files.length} files at once: ${wanted === 2 ? "two" : "one"} at most. An archive holds many.` });
-    files.forEach((file, n) => change(files.length > 1 ? n : at, { choice: { kind: "file", file }, progress: null, error: null }));
+    files.forEach((file, n) => change(files.length > 1 ? n : at, { choice: { kind: "file", file }, typed: "", progress: null, error: null }));
   };
-  const send = async (at: number): Promise<Source> => {
-    const { choice } = sides[at]!;
-    if (choice!.kind === "path") return { path: choice!.path };
+  // One that is not wanted any more goes no further: when the other failed, and when somebody has left.
+  const sending = useRef<AbortController | null>(null);
+  useEffect(() => () => sending.current?.abort(), []);
+  const send = async (at: number, stop: AbortSignal): Promise<Source> => {
+    const choice = chosenOf(sides[at]!)!;
+    if (choice.kind === "path") return { path: choice.path };
     try {
       change(at, { progress: 0, error: null });
-      const done = await api.upload(choice!.file, (progress) => change(at, { progress }));
+      const done = await api.upload(choice.file, (progress) => !stop.aborted && change(at, { progress }), stop);
       return { upload: done.id };
     } catch (reason) {
-      change(at, { progress: null, error: message(reason) });
+      if (!stop.aborted) change(at, { error: message(reason) });
       throw reason;
     }
   };
   const begin = async () => {
+    const mine = (sending.current = new AbortController());
     setBusy(true);
     setError(null);
     try {
-      const sources = await Promise.all(Array.from({ length: wanted }, (_, at) => send(at)));
+      const sources = await Promise.all(Array.from({ length: wanted }, (_, at) => send(at, mine.signal)));
+      if (mine.signal.aborted) return;
       const started = await api.start(sources[0]!, sources[1] ?? null);
-      go(`/c/${started.id}`);
+      if (!mine.signal.aborted) go(`/c/${started.id}`);
     } catch (reason) {
+      if (mine.signal.aborted) return;
+      mine.abort();
       setError(message(reason));
       setSides(([a, b]) => [{ ...a, progress: null }, { ...b, progress: null }]);
       setBusy(false);
     }
   };
-  const ready = sides.slice(0, wanted).every((side) => side.choice !== null);
+  const ready = sides.slice(0, wanted).every((side) => chosenOf(side) !== null);
   const hint = wanted === 2 ? "Drop a file here, or both at once" : "Drop a file here";
   const shown = sides.some((side) => side.error === error) ? null : error;
   return (
@@ -90,7 +101,8 @@ function Opening({ tab }: { tab: Tab }) {
       <div class={`sources of-${wanted}`}>
         {Array.from({ length: wanted }, (_, at) => (
           <SourcePicker key={at} label={wanted === 1 ? "Input" : at === 0 ? "A, the reference" : "B"} hint={hint} {...sides[at]!}
-            onChoose={(choice) => change(at, { choice, error: null })} onFiles={(files) => takeFiles(at, files)} />
+            onChoose={(choice) => { setError(null); change(at, { choice, typed: "", error: null }); }}
+            onType={(typed) => change(at, { typed, error: null })} onFiles={(files) => takeFiles(at, files)} />
         ))}
       </div>
       <div class="begin">
