@@ -2,7 +2,8 @@
 """Tests of the page. Writes JUnit files for tools/test.py.
 
     tools/test-web.py unit BUILD         types, and the logic that needs no browser
-    tools/test-web.py browser BUILD [NAME…]   the page in chromium, through BUILD/tdbg; NAME: tests/browser/NAME.test.mjs
+    tools/test-web.py browser BUILD [NAME…]   the page in chromium, through BUILD/tdbg; NAME: tests/browser/NAME.test.mjs,
+                                              or =TITLE of a single test
     tools/test-web.py screenshots BUILD       takes the pictures of the README anew (docs/images)
     tools/test-web.py timing BUILD            how long a person waits, for bench/bench_page.py
 
@@ -11,6 +12,7 @@ BUILD is a build folder with the page in it. What npm installs goes there, never
 import importlib.util
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -22,10 +24,12 @@ build_web = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(build_web)
 
 
-def node_test(junit, files, env=None, cwd=ROOT):
-    """Both for people and as JUnit; links are followed as if the files lay in `cwd`, where the packages are."""
+def node_test(junit, files, env=None, cwd=ROOT, titles=()):
+    """Both for people and as JUnit; links are followed as if the files lay in `cwd`, where the packages are. `titles`:
+    of the tests to run, if not all."""
     command = ["node", "--preserve-symlinks", "--preserve-symlinks-main", "--test", "--test-reporter=spec", "--test-reporter-destination=stdout",
-               "--test-reporter=junit", f"--test-reporter-destination={junit}", *map(str, files)]
+               "--test-reporter=junit", f"--test-reporter-destination={junit}",
+               *(f"--test-name-pattern=^{re.escape(title)}$" for title in titles), *map(str, files)]
     return subprocess.run(command, cwd=cwd, env={**os.environ, **(env or {})}).returncode
 
 
@@ -56,8 +60,10 @@ def prepare_browser(build):
 
 def browser(build, names):
     work, files, env = prepare_browser(build)
+    titles = [name[1:] for name in names if name.startswith("=")]
+    names = [name for name in names if not name.startswith("=")]
     chosen = [name for name in files if name.endswith(".test.mjs") and (not names or name.split(".")[0] in names)]
-    return node_test(build / "browser.junit.xml", chosen, env, cwd=work)
+    return node_test(build / "browser.junit.xml", chosen, env, cwd=work, titles=titles)
 
 
 def drive(build, script, arguments):

@@ -4,9 +4,15 @@
     tools/test.py [PART…]      default: all of `make test`
     tools/test.py --list
 
-Every part runs, whatever became of the one before. Counts come from the JUnit files that meson and pytest write; a
+Every part runs, whatever became of the one before. Counts come from the JUnit files that the test runners write; a
 build, the lint, a fuzz target or an installation counts as one test. A part that does not get as far as counting has
-one failure. The last line is `N passed, N failed`; exit status 1 when any failed.
+one failure.
+
+The machines that run this are shared, and now and then one stands still for seconds. So what failed runs once more
+by itself; what passes then is counted as passed and named as unstable: it wants mending all the same.
+
+At the end every failed and every unstable test is named. The last line is `N passed, N failed`; exit status 1 when any
+failed.
 """
 import os
 import pathlib
@@ -25,6 +31,10 @@ VENV = ROOT / ".venv-conformance"
 FUZZ_SECONDS = 15
 PATIENCE = 10  # times longer a test may take under a sanitizer
 JOBS = str(os.cpu_count() or 1)
+MOST_AGAIN = 5  # tests that fail together have a cause: they do not run once more
+RUNNER = ("", "the test runner itself")
+
+remarks = []  # what failed and what is unstable, for the end
 
 
 class Failed(Exception):
@@ -46,31 +56,44 @@ def command(*args, env=None, timeout=2700):
     return done.stdout
 
 
-def counts(junit):
-    """(passed, failed) of a JUnit file."""
-    passed = failed = 0
+def outcomes(junit):
+    """How many tests of a JUnit file passed, and which failed, as (class, name)."""
+    passed, failed = 0, []
+    if not junit.exists():
+        return passed, failed
     for case in xml.etree.ElementTree.parse(junit).iter("testcase"):
         if case.find("failure") is not None or case.find("error") is not None:
-            failed += 1
+            failed.append((case.get("classname", ""), case.get("name", "")))
         elif case.find("skipped") is None:
             passed += 1
     return passed, failed
 
 
-def counted(junit, *args, env=None):
-    """Runs a test runner that writes `junit`; its own failure to run counts as one."""
+def run_tests(junit, args, env):
+    """Runs a test runner that writes `junit`: (passed, failed tests). A runner in trouble of its own is a failed test."""
     junit = ROOT / junit
     junit.unlink(missing_ok=True)
-    trouble = None
+    trouble = []
     try:
         command(*args, env=env)
     except Failed as failure:
-        trouble = str(failure)
-    passed, failed = counts(junit) if junit.exists() else (0, 0)
-    if trouble:
-        print(trouble)
-        failed = max(failed, 1)
-    return passed, failed
+        print(failure)
+        trouble = [RUNNER]
+    passed, failed = outcomes(junit)
+    return passed, failed or trouble
+
+
+def counted(junit, args, again=None, env=None):
+    """(passed, failed) of a test runner. `again` makes of failed tests the command that runs them alone."""
+    passed, failed = run_tests(junit, args, env)
+    still = failed
+    if again and 0 < len(failed) <= MOST_AGAIN and RUNNER not in failed:
+        print(f"once more: {', '.join(name for _, name in failed)}", flush=True)
+        mended, still = run_tests(junit, again(failed), env)
+        if mended + len(still) != len(failed):  # it did not run just these
+            still = failed
+    remarks.extend(f"{'failed' if test in still else 'unstable'}: {' '.join(test)}" for test in failed)
+    return passed + len(failed) - len(still), len(still)
 
 
 def build(folder, compiler, *options):
@@ -82,13 +105,15 @@ def build(folder, compiler, *options):
 
 
 def meson_tests(folder, patience=2, env=None):
-    return counted(f"{folder}/meson-logs/testlog.junit.xml", "meson", "test", "-C", folder, "--print-errorlogs",
-                   "--timeout-multiplier", patience, env=env)
+    return counted(f"{folder}/meson-logs/testlog.junit.xml",
+                   ["meson", "test", "-C", folder, "--print-errorlogs", "--timeout-multiplier", patience], env=env)
 
 
 def pytest(folder, *args, python=SYSTEM_PYTHON, env=None):
     junit = f"{folder}/pytest.junit.xml"
-    return counted(junit, python, "-m", "pytest", "-c", "tests/pytest.ini", "-q", f"--junitxml={junit}", *args,
+    runner = [python, "-m", "pytest", "-c", "tests/pytest.ini", "-q", f"--junitxml={junit}"]
+    return counted(junit, [*runner, *args],
+                   lambda failed: [*runner, *(f"tests/{module.replace('.', '/')}.py::{name}" for module, name in failed)],
                    env={"TDBG": str(ROOT / folder / "tdbg"), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
 
 
@@ -134,13 +159,14 @@ def part_python():
 def part_web():
     """the page: types, and the logic that needs no browser"""
     folder = build("build-gcc", "gcc", "-Dwerror=true")
-    return total((1, 0), counted(f"{folder}/web.junit.xml", "tools/test-web.py", "unit", folder))
+    return total((1, 0), counted(f"{folder}/web.junit.xml", ["tools/test-web.py", "unit", folder]))
 
 
 def part_browser():
     """the page in chromium, through the real server"""
     folder = build("build-gcc", "gcc", "-Dwerror=true")
-    return counted(f"{folder}/browser.junit.xml", "tools/test-web.py", "browser", folder)
+    runner = ["tools/test-web.py", "browser", folder]
+    return counted(f"{folder}/browser.junit.xml", runner, lambda failed: [*runner, *(f"={name}" for _, name in failed)])
 
 
 def part_lint():
@@ -237,9 +263,11 @@ def main(names):
             passed, failed = PARTS[name]()
         except Failed as failure:
             print(failure)
+            remarks.append(f"failed: {name}")
             passed, failed = 0, 1
         print(f"-- {name}: {passed} passed, {failed} failed, {time.monotonic() - start:.0f} s", flush=True)
         results.append((passed, failed))
+    print(*remarks, sep="\n", end="\n" if remarks else "")
     passed, failed = total(*results)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
