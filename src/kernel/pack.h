@@ -1,183 +1,39 @@
 /* pack.h: the pairs of a block of 16-bit floats whose bits differ, one behind the other (see pair.h).
  *
- *     a  1 2  3 4  5 ...      packed  2  4  ...
- *     b  1 2' 3 4' 5 ...              2' 4' ...
+ * A tile of a block at a time is looked at and packed, in the order of td_pack_turn, while its side a is
+ * added up; when the whole block is packed, what there is becomes floats again, some rows at a time. How that
+ * is done best depends on the CPU: pack_pairs.h and pack_words.h have the same functions.
  *
- * A packed pair is 32 bits, a below b, in the order of td_pack_turn. AVX2 moves eight at once, by a table of
- * all the ways in which eight pairs can differ. Which ones do is found out beforehand, in another loop: from
- * a comparison to the place in the table it takes longer than the CPU looks ahead. Other tiers go pair by
- * pair, but without a branch: whether the next one differs is anybody's guess.
+ *     td_pack_begin, td_pack_end     before the first tile, and after the last
+ *     td_pack_tile                   packs a tile, and adds side a to `sums` (d and d^2, around `shift`)
+ *     td_pack_stage                  rows of packed pairs as floats; sees how far they are apart, and answers
+ * with the magnitude nearest to zero among them td_pack_differing              how many packed pairs are of
+ * different value: those that are not are both zeros, if there are any
+ *
+ * Packed rows are whole: td_pack_end fills the last one up with a pair of equals, which adds nothing.
  */
 #ifndef TD_KERNEL_PACK_H
 #define TD_KERNEL_PACK_H
 
 #include "kernel/lanes.h"
 #include "kernel/look.h"
-#include "kernel/pair.h"
+#include "kernel/pair_sums.h"
 
 #include <string.h>
 
-/* Rows that are packed at once, and those that are looked at before they are. */
-enum { TD_PACK_ROWS = 2, TD_PACK_PAIRS = TD_PACK_ROWS * TD_LANES, TD_PACK_TILE = 64 };
-
-/* Moving eight pairs where fewer differ, and filling up the last row, writes past the last one. */
-struct td_packed {
-    int64_t count;
-    uint32_t pairs[TD_BLOCK_LENGTH + TD_LANES];
+/* Rows that are packed at once, and those of a tile. Memory is asked for one tile ahead, in pairs. */
+enum {
+    TD_PACK_ROWS = 2,
+    TD_PACK_PAIRS = TD_PACK_ROWS * TD_LANES,
+    TD_PACK_TILE = 64,
+    TD_PACK_AHEAD = TD_PACK_TILE * TD_LANES
 };
 
-#if defined(__AVX2__) && TD_VECTOR_BYTES == 32
-
-/* Which of the pairs differ: a bit for each, in the order of td_pack_turn. */
-struct td_pack_plan {
-    uint8_t eights[TD_PACK_PAIRS / 8];
-};
-
-/* The k-th of those of eight pairs whose bits are set in m. */
-#define IS_KTH(m, k, i) \
-    ((i) * (((m) >> (i)&1) && __builtin_popcount((unsigned)(m) & ((1u << (i)) - 1)) == (k)))
-#define KTH(m, k)                                                                              \
-    (IS_KTH(m, k, 1) + IS_KTH(m, k, 2) + IS_KTH(m, k, 3) + IS_KTH(m, k, 4) + IS_KTH(m, k, 5) + \
-     IS_KTH(m, k, 6) + IS_KTH(m, k, 7))
-#define ORDER(m)                                                                               \
-    {                                                                                          \
-        KTH(m, 0), KTH(m, 1), KTH(m, 2), KTH(m, 3), KTH(m, 4), KTH(m, 5), KTH(m, 6), KTH(m, 7) \
-    }
-#define ORDERS_4(m) ORDER(m), ORDER((m) + 1), ORDER((m) + 2), ORDER((m) + 3)
-#define ORDERS_16(m) ORDERS_4(m), ORDERS_4((m) + 4), ORDERS_4((m) + 8), ORDERS_4((m) + 12)
-#define ORDERS_64(m) ORDERS_16(m), ORDERS_16((m) + 16), ORDERS_16((m) + 32), ORDERS_16((m) + 48)
-
-/* The numbers of eight pairs, those whose bits are set in the index first. */
-static const uint8_t td_pack_orders[256][8] = {ORDERS_64(0), ORDERS_64(64), ORDERS_64(128), ORDERS_64(192)};
-
-#undef IS_KTH
-#undef KTH
-#undef ORDER
-#undef ORDERS_4
-#undef ORDERS_16
-#undef ORDERS_64
-
-TD_INLINE __m256i td_pack_load(const uint8_t *p, int row)
-{
-    return _mm256_loadu_si256((const __m256i_u *)p + row);
-}
-
-TD_INLINE struct td_pack_plan td_pack_look(const uint8_t *a, const uint8_t *b)
-{
-    __m256i first = _mm256_cmpeq_epi16(td_pack_load(a, 0), td_pack_load(b, 0));
-    __m256i second = _mm256_cmpeq_epi16(td_pack_load(a, 1), td_pack_load(b, 1));
-    const __m256i quarters = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    __m256i same = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), quarters);
-    uint32_t different = ~(uint32_t)_mm256_movemask_epi8(same);
-    struct td_pack_plan plan;
-    memcpy(&plan, &different, sizeof plan);
-    return plan;
-}
-
-TD_INLINE uint32_t *td_pack_eight(uint32_t *to, __m256i pairs, uint8_t chosen)
-{
-    __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i_u *)td_pack_orders[chosen]));
-    _mm256_storeu_si256((__m256i_u *)to, _mm256_permutevar8x32_epi32(pairs, order));
-    return to + __builtin_popcount(chosen);
-}
-
-/* Packs rows; where the next pair goes. */
-TD_INLINE uint32_t *td_pack_rows(uint32_t *to, const uint8_t *a, const uint8_t *b,
-                                 const struct td_pack_plan *plan)
-{
-    for (int row = 0; row < TD_PACK_ROWS; row++) {
-        __m256i x = td_pack_load(a, row), y = td_pack_load(b, row);
-        to = td_pack_eight(to, _mm256_unpacklo_epi16(x, y), plan->eights[2 * row]);
-        to = td_pack_eight(to, _mm256_unpackhi_epi16(x, y), plan->eights[2 * row + 1]);
-    }
-    return to;
-}
-
+#if defined(__AVX512VBMI2__) && TD_VECTOR_BYTES == 64
+#include "kernel/pack_words.h"
 #else
-
-struct td_pack_plan {
-    char none;
-};
-
-TD_INLINE struct td_pack_plan td_pack_look(const uint8_t *a, const uint8_t *b)
-{
-    (void)a, (void)b;
-    return (struct td_pack_plan){0};
-}
-
-TD_INLINE uint32_t *td_pack_rows(uint32_t *to, const uint8_t *a, const uint8_t *b,
-                                 const struct td_pack_plan *plan)
-{
-    (void)plan;
-    for (int k = 0; k < TD_PACK_PAIRS; k++) {
-        uint16_t x, y;
-        memcpy(&x, a + 2 * td_pack_turn(k), 2);
-        memcpy(&y, b + 2 * td_pack_turn(k), 2);
-        *to = x | (uint32_t)y << 16;
-        to += x != y;
-    }
-    return to;
-}
-
+#include "kernel/pack_pairs.h"
 #endif
-
-/* A tile on its way into packed pairs. Of side b, bits nearest to zero are not looked for: it has no zero
- * that side a does not have, or the packed pairs. */
-struct td_packing {
-    struct td_seen_bits seen_a, seen_b;
-    struct td_pack_plan plans[TD_PACK_TILE / TD_PACK_ROWS];
-    _Alignas(64) float wide[TD_PACK_TILE * TD_LANES]; /* side a, staged; later, packed pairs */
-    struct td_packed packed;
-};
-
-/* All that is to be known of a tile before it is packed. */
-TD_INLINE void td_pack_plan_tile(struct td_packing *k, enum td_dtype dtype, const uint8_t *a,
-                                 const uint8_t *b)
-{
-    struct td_seen_bits seen_a = k->seen_a, seen_b = k->seen_b;
-    for (int64_t at = 0; at < TD_PACK_TILE * TD_LANES; at += TD_PACK_PAIRS) {
-        const td_vi16_loose *x = (const td_vi16_loose *)(a + at * 2),
-                            *y = (const td_vi16_loose *)(b + at * 2);
-        for (int i = 0; i < TD_PACK_ROWS * TD_ROW_KEYS; i++) {
-            seen_a = td_see_bits(seen_a, x[i]);
-            seen_b = td_see_extremes(seen_b, y[i]);
-        }
-        k->plans[at / TD_PACK_PAIRS] = td_pack_look(a + at * 2, b + at * 2);
-        for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
-            td_stage(dtype, a + row * 2, k->wide + row);
-    }
-    k->seen_a = seen_a;
-    k->seen_b = seen_b;
-}
-
-/* A row of packed pairs as floats. */
-TD_INLINE void td_unpack(enum td_dtype dtype, const uint32_t *pairs, float *a, float *b)
-{
-    if (dtype == TD_BF16) {
-        for (int i = 0; i < TD_ROW_FLOATS; i++) {
-            td_vu32 both = ((const td_vu32_loose *)pairs)[i];
-            ((td_vf_loose *)a)[i] = (td_vf)(both << 16);
-            ((td_vf_loose *)b)[i] = (td_vf)(both & 0xffff0000);
-        }
-        return;
-    }
-    uint16_t x[TD_LANES], y[TD_LANES];
-    for (int i = 0; i < TD_LANES; i++) {
-        x[i] = (uint16_t)pairs[i];
-        y[i] = (uint16_t)(pairs[i] >> 16);
-    }
-    td_stage(dtype, (const uint8_t *)x, a);
-    td_stage(dtype, (const uint8_t *)y, b);
-}
-
-/* How many pairs are of different value. Their bits differ, so both of those that are not are zeros. */
-TD_INLINE int64_t td_pack_differing(const uint32_t *pairs, int64_t count, bool zeros)
-{
-    int64_t same = 0;
-    for (int64_t i = 0; i < count && zeros; i++)
-        same += (pairs[i] & 0x7fff7fff) == 0;
-    return count - same;
-}
 
 /* Whether d^2 and d a are exact as doubles, for all pairs of a 16-bit type of which one magnitude is
  * `nearest` to zero and one the `largest`. Where exponents are at most k apart, d has at most k + 1 bits more

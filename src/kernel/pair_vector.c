@@ -28,10 +28,13 @@
 
 /* Rows of a tile: 1024 pairs, 16 KiB at most. Memory is asked for one tile ahead, in pairs. Of packed pairs
  * both sides take the place of one, so that less of L1 is in use. */
-enum { TILE = TD_PACK_TILE, AHEAD = TILE * TD_LANES, PACKED_TILE = TILE / 2 };
+enum { TILE = TD_PACK_TILE, AHEAD = TD_PACK_AHEAD, PACKED_TILE = TILE / 2 };
 
 /* Columns that the registers hold at once: AVX-512 has twice as many. */
 enum { AT_ONCE = TD_VECTOR_BYTES == 64 ? 2 : 1 };
+
+/* What side b of packed pairs follows from takes the place of its sums. */
+enum { MOVED = TD_SUM_B1, PRODUCT = TD_SUM_B2 };
 
 /* Some rows of both sides: as they are in memory, and as doubles or floats. */
 struct tile {
@@ -213,102 +216,53 @@ TD_INLINE void look(struct td_pair_sums *s, enum td_dtype ta, enum td_dtype tb, 
 
 /* --- Packed pairs --------------------------------------------------------------------------------------- */
 
-/* Packs a tile, and adds up side a: the one waits for the other's additions otherwise. Every other column
- * adds aside, so that all units are in use. */
-TD_INLINE void pack_and_add(struct td_pair_sums *s, struct td_packing *k, enum td_dtype dtype,
-                            const uint8_t *a, const uint8_t *b, bool shifted)
+/* AT_ONCE columns of packed pairs, from column c on. `exact`: side a is not shifted, and products are exact.
+ */
+TD_INLINE void add_packed_columns(struct td_pair_sums *s, int c, int64_t rows, const float *a, const float *b,
+                                  bool exact, bool first)
 {
-    const uint8_t *wide = (const uint8_t *)k->wide;
-    uint32_t *to = k->packed.pairs + k->packed.count;
-    td_vd sums[TD_ROW_DOUBLES][2];
-    for (int c = 0; c < TD_ROW_DOUBLES; c++)
-        for (int i = 0; i < 2; i++)
-            sums[c][i] = s->v[TD_SUM_A1 + i].v[c];
-    for (int64_t at = 0; at < TILE * TD_LANES; at += TD_PACK_PAIRS) {
-        __builtin_prefetch(a + (at + AHEAD) * 2, 0, 2);
-        __builtin_prefetch(b + (at + AHEAD) * 2, 0, 2);
-        to = td_pack_rows(to, a + at * 2, b + at * 2, &k->plans[at / TD_PACK_PAIRS]);
-        for (int64_t row = at; row < at + TD_PACK_PAIRS; row += TD_LANES)
-            for (int c = 0; c < TD_ROW_DOUBLES; c++)
-                td_add_side(sums[c], dtype, td_column_load(dtype, wide, row, c), s->shift_a, shifted,
-                            c % 2 == 0);
-    }
-    k->packed.count = to - k->packed.pairs;
-    for (int c = 0; c < TD_ROW_DOUBLES; c++)
-        for (int i = 0; i < 2; i++)
-            s->v[TD_SUM_A1 + i].v[c] = sums[c][i];
-}
-
-/* Makes rows of packed pairs floats, and sees how far they are apart; the magnitude nearest to zero. */
-TD_INLINE uint16_t stage_packed(struct td_pair_sums *s, enum td_dtype dtype, const uint32_t *pairs,
-                                int64_t rows, float *a, float *b)
-{
-    td_vu32 max = s->ulps.wide.max, nearest = (td_vu32){0} + UINT32_MAX;
-    for (int64_t at = 0; at < rows * TD_LANES; at += TD_LANES) {
-        for (int i = 0; i < TD_ROW_FLOATS; i++) {
-            td_vu32 both = ((const td_vu32_loose *)(pairs + at))[i];
-            max = td_vu32_max(td_ulps_of_pairs(both), max);
-            nearest = td_pairs_nearest(both, nearest);
-        }
-        td_unpack(dtype, pairs + at, a + at, b + at);
-    }
-    s->ulps.wide.max = max;
-    uint32_t least = UINT16_MAX;
-    for (int i = 0; i < TD_PER_FLOATS; i++) {
-        uint32_t low = nearest[i] & UINT16_MAX, high = nearest[i] >> 16;
-        least = low < least ? low : least;
-        least = high < least ? high : least;
-    }
-    return (uint16_t)least;
-}
-
-/* Column c of packed pairs. `exact`: side a is not shifted, and products are exact. */
-TD_INLINE void add_packed_column(struct td_pair_sums *s, int c, int64_t rows, const float *a, const float *b,
-                                 bool exact, bool first)
-{
-    td_vd sum[TD_SUM_AB], max_abs = s->max_abs, max_rel = s->max_rel;
-    td_vd moved = first ? td_vd_all(0) : s->v[TD_SUM_B1].v[c],
-          product = first ? td_vd_all(0) : s->v[TD_SUM_B2].v[c];
-    for (int k = 0; k < TD_SUM_AB; k++)
-        sum[k] = first ? td_vd_all(0) : s->v[k].v[c];
+    td_vd sum[AT_ONCE][TD_COLUMN_SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
+    for (int i = 0; i < AT_ONCE; i++)
+        for (int k = 0; k < TD_COLUMN_SUMS; k++)
+            sum[i][k] = first ? td_vd_all(0) : s->v[k].v[c + i];
     for (int64_t at = c * TD_PER_DOUBLES; at < rows * TD_LANES; at += TD_LANES) {
-        td_vd x = td_vd_load_f32((const uint8_t *)(a + at)), y = td_vd_load_f32((const uint8_t *)(b + at));
-        td_vd d = x - y;
-        td_add_distances(sum, &max_abs, &max_rel, x, y, exact, false);
-        moved = td_vd_add_aside(d, moved);
-        product = exact ? td_vd_exact_fma(d, x, product) : product + d * (x - td_vd_all(s->shift_a));
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int64_t place = at + i * TD_PER_DOUBLES;
+            td_vd x = td_vd_load_f32((const uint8_t *)(a + place)),
+                  y = td_vd_load_f32((const uint8_t *)(b + place)), d = x - y;
+            td_add_distances(sum[i], &max_abs, &max_rel, x, y, exact, i % 2);
+            sum[i][MOVED] = td_vd_add_aside(d, sum[i][MOVED]);
+            sum[i][PRODUCT] = exact ? td_vd_exact_fma(d, x, sum[i][PRODUCT])
+                                    : sum[i][PRODUCT] + d * (x - td_vd_all(s->shift_a));
+        }
     }
-    for (int k = 0; k < TD_SUM_AB; k++)
-        s->v[k].v[c] = sum[k];
-    s->v[TD_SUM_B1].v[c] = moved;
-    s->v[TD_SUM_B2].v[c] = product;
+    for (int i = 0; i < AT_ONCE; i++)
+        for (int k = 0; k < TD_COLUMN_SUMS; k++)
+            if (k != TD_SUM_A1 && k != TD_SUM_A2)
+                s->v[k].v[c + i] = sum[i][k];
     s->max_abs = max_abs;
     s->max_rel = max_rel;
 }
 
-/* All that was packed, of which no magnitude is above `largest`; the one nearest to zero. The last row is
- * filled up with a pair of equals, which adds nothing. */
+/* All that was packed, of which no magnitude is above `largest`; the one nearest to zero. */
 TD_INLINE uint16_t add_packed(struct td_pair_sums *s, enum td_dtype dtype, struct td_packing *k,
                               uint16_t largest)
 {
-    struct td_packed *packed = &k->packed;
     float *a = k->wide, *b = a + PACKED_TILE * TD_LANES;
-    const int64_t rows = packed->count / TD_LANES + 1;
-    uint16_t nearest = UINT16_MAX, some = packed->count ? (uint16_t)packed->pairs[0] : 1;
-    for (int i = 0; i < TD_LANES; i++)
-        packed->pairs[packed->count + i] = some | (uint32_t)some << 16;
+    const int64_t rows = k->count / TD_LANES + 1;
+    uint16_t nearest = UINT16_MAX;
     for (int64_t row = 0; row < rows; row += PACKED_TILE) {
         int64_t taken = rows - row < PACKED_TILE ? rows - row : PACKED_TILE;
-        uint16_t near = stage_packed(s, dtype, packed->pairs + row * TD_LANES, taken, a, b);
+        uint16_t near = td_pack_stage(k, row, taken, dtype, a, b, &s->ulps);
         bool exact = s->shift_a == 0 && td_pack_is_exact(dtype, near, largest);
-        for (int c = 0; c < TD_ROW_DOUBLES; c++)
+        for (int c = 0; c < TD_ROW_DOUBLES; c += AT_ONCE)
             if (exact)
-                add_packed_column(s, c, taken, a, b, true, row == 0);
+                add_packed_columns(s, c, taken, a, b, true, row == 0);
             else
-                add_packed_column(s, c, taken, a, b, false, row == 0);
+                add_packed_columns(s, c, taken, a, b, false, row == 0);
         nearest = near < nearest ? near : nearest;
     }
-    s->ulps.seen += td_pack_differing(packed->pairs, packed->count, nearest == 0);
+    s->ulps.seen += td_pack_differing(k, nearest == 0);
     return nearest;
 }
 
@@ -410,18 +364,17 @@ TD_INLINE bool packed_block(struct td_pair_sums *s, enum td_dtype dtype, const u
                             struct td_pair_block *out)
 {
     struct td_packing k; /* most of it is written before it is read, so it is not worth clearing */
-    k.seen_a = k.seen_b = TD_SEEN_NO_BITS;
-    k.packed.count = 0;
+    td_pack_begin(&k);
     s->shift_a = td_vector_shift(dtype, a, TD_BLOCK_LENGTH, 2);
     s->v[TD_SUM_A1] = s->v[TD_SUM_A2] = (struct td_doubles){{{0}}};
     for (const uint8_t *p = a, *q = b; p < a + TD_BLOCK_LENGTH * 2;
          p += TILE * TD_LANES * 2, q += TILE * TD_LANES * 2) {
-        td_pack_plan_tile(&k, dtype, p, q);
         if (s->shift_a == 0)
-            pack_and_add(s, &k, dtype, p, q, false);
+            td_pack_tile(&k, &s->v[TD_SUM_A1], dtype, p, q, 0, false);
         else
-            pack_and_add(s, &k, dtype, p, q, true);
+            td_pack_tile(&k, &s->v[TD_SUM_A1], dtype, p, q, s->shift_a, true);
     }
+    td_pack_end(&k, &s->v[TD_SUM_A1], dtype);
     const uint16_t infinity = dtype == TD_F16 ? 0x7c00 : 0x7f80;
     uint16_t largest_a = td_bits_largest(&k.seen_a), largest_b = td_bits_largest(&k.seen_b);
     uint16_t largest = largest_a > largest_b ? largest_a : largest_b;
@@ -471,14 +424,13 @@ TD_INLINE bool plain_block(struct td_pair_sums *s, enum td_dtype ta, const uint8
 }
 
 TD_INLINE void block(enum td_dtype ta, const uint8_t *a, enum td_dtype tb, const uint8_t *b, int64_t count,
-                     struct td_pair_block *out)
+                     bool packs, struct td_pair_block *out)
 {
     int64_t rows = count / TD_LANES, taken = rows * TD_LANES;
     td_pair_lanes_kernel *exact = td_pair_lanes_scalar[ta][tb];
     struct td_pair_lanes lanes;
     struct td_pair_sums s; /* not all of it is ever used, so it is not worth clearing */
     begin(&s, ta, tb);
-    bool packs = td_pair_packs(ta, a, tb, b, count);
     if (!(packs ? packed_block(&s, ta, a, b, out) : plain_block(&s, ta, a, tb, b, count, out))) {
         out->a = TIER_KERNELS(TD_TIER).stats[ta](a, count);
         out->b = TIER_KERNELS(TD_TIER).stats[tb](b, count);
@@ -529,7 +481,7 @@ TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dt
 #define DEFINE_PAIR(linkage, name, beyond_name, ta, tb)                                            \
     linkage void name(const void *a, const void *b, int64_t count, struct td_pair_block *out)      \
     {                                                                                              \
-        block(ta, a, tb, b, count, out);                                                           \
+        block(ta, a, tb, b, count, td_pair_packs(ta, a, tb, b, count), out);                       \
     }                                                                                              \
     linkage struct td_beyond beyond_name(const void *a, const void *b, int64_t count, double rtol, \
                                          double atol, double least)                                \
@@ -549,6 +501,19 @@ PAIR(bf16_f16, TD_BF16, TD_F16)
 #if TD_HAS_NARROW
 DEFINE_PAIR(, NARROW(td_pair_f16_), NARROW(td_beyond_f16_), TD_F16, TD_F16)
 DEFINE_PAIR(, NARROW(td_pair_bf16_), NARROW(td_beyond_bf16_), TD_BF16, TD_BF16)
+#define ALIKE(type) NARROW(td_pair_##type##_)
+#else
+#define DEFINE_ALIKE(type, dtype)                                                                    \
+    static void alike_##type(const void *a, const void *b, int64_t count, struct td_pair_block *out) \
+    {                                                                                                \
+        if (td_pair_packs(dtype, a, dtype, b, count))                                                \
+            block(dtype, a, dtype, b, count, true, out);                                             \
+        else                                                                                         \
+            NARROW(td_pair_##type##_)(a, b, count, out);                                             \
+    }
+DEFINE_ALIKE(f16, TD_F16)
+DEFINE_ALIKE(bf16, TD_BF16)
+#define ALIKE(type) alike_##type
 #endif
 
 const struct td_pair_kernels TIER_TABLE(TD_TIER) = {
@@ -556,8 +521,8 @@ const struct td_pair_kernels TIER_TABLE(TD_TIER) = {
         {
             [TD_F64] = {[TD_F64] = f64_f64},
             [TD_F32] = {[TD_F32] = f32_f32, [TD_F16] = f32_f16, [TD_BF16] = f32_bf16},
-            [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = NARROW(td_pair_f16_), [TD_BF16] = f16_bf16},
-            [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = NARROW(td_pair_bf16_)},
+            [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = ALIKE(f16), [TD_BF16] = f16_bf16},
+            [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = ALIKE(bf16)},
         },
     .beyond =
         {

@@ -4,7 +4,9 @@
  *     vector   the compiler's vector extensions at the width every CPU of the architecture has
  *     avx2     the same source compiled for AVX2, with F16C for float16 and FMA where it rounds no
  *              differently
- *     avx512   the same for AVX-512 (F, DQ, BW, VL), with half of the divisions by multiplications
+ *     avx512   the same for AVX-512 (F, DQ, BW, VL, VBMI2), with half of the divisions by multiplications and
+ *              packing of its own; CPUs that lack VBMI2 slow down under wide vectors and are better off with
+ * avx2
  *
  * All tiers give the same bits. The best one the CPU has is taken; TDBG_CPU=<name> overrides that (`best`
  * does not).
