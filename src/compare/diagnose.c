@@ -131,6 +131,11 @@ double td_explained(const struct td_evidence *e, double rest)
     return 1 - rest / e->to_explain;
 }
 
+double td_most_left(const struct td_evidence *e)
+{
+    return (1 - WORTH_SAYING) * e->to_explain;
+}
+
 double td_rest(const struct td_evidence *e, const double *x)
 {
     double sum = 0;

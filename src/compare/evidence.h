@@ -31,6 +31,9 @@ double td_explained(const struct td_evidence *e, double rest);
 void td_enter(const struct td_evidence *e, struct td_diagnosis *d, enum td_kind_of_mistake kind, double rest,
               double parameters, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
+/* What a hypothesis may leave at the most. One that leaves more is dropped, however much more it is. */
+double td_most_left(const struct td_evidence *e);
+
 /* |b - x|^2 */
 double td_rest(const struct td_evidence *e, const double *x);
 

@@ -19,7 +19,7 @@ static double rest_of_map(const struct td_evidence *e, const struct td_slabs *s,
                           double most)
 {
     double rest = 0;
-    for (int64_t o = 0; o < s->outer; o++)
+    for (int64_t o = 0; o < s->outer && rest <= most; o++)
         for (int64_t k = 0; k < s->size && rest <= most; k++) {
             if (map[k] < 0)
                 continue;
@@ -288,16 +288,16 @@ static void suspect_rotary_order(struct td_evidence *e, struct td_diagnosis *d, 
     int64_t last = e->shape.size[e->shape.ndim - 1];
     if (size < 4 || size % 2 || last % size)
         return;
-    for (int direction = 0; direction < 2; direction++) {
-        for (int64_t i = 0; i < e->count; i++) {
-            int64_t c = i % size, half = size / 2;
-            int64_t from = direction ? c / 2 + c % 2 * half : c % half * 2 + c / half;
-            e->work[i] = e->a[i - c + from];
-        }
-        double rest = td_rest(e, e->work);
+    const struct td_slabs channels = {.outer = e->count / size, .size = size, .inner = 1};
+    int64_t half = size / 2, *map = calloc((size_t)size, sizeof *map);
+    for (int direction = 0; direction < 2 && map; direction++) {
+        for (int64_t c = 0; c < size; c++)
+            map[c] = direction ? c / 2 + c % 2 * half : c % half * 2 + c / half;
+        double rest = rest_of_map(e, &channels, map, td_most_left(e));
         td_enter(e, d, TD_IS_ROPE, rest, 1, "%.1f %% explained by channels in %s order within heads of %lld",
                  100 * td_explained(e, rest), direction ? "interleaved" : "half-split", (long long)size);
     }
+    free(map);
 }
 
 /* The layout that fits this layer alone, as the values of the whole pair see it. */
