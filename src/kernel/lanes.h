@@ -11,8 +11,8 @@
  * minimum, maximum, and float16. A vector comparison yields lanes of 0 or -1.
  *
  * The bits of 16-bit types as they are in memory ("keys") are looked at in vectors of TD_KEY_BYTES: no more
- * than a row of them, so that a row is always a number of vectors. Loops over 16-bit types alone gain nothing
- * from wider ones, save packed blocks (pack.h): such a tier leaves them to the one below (TD_NARROW).
+ * than a row of them, so that a row is always a number of vectors. shorts.h has wider ones. Pairs of them
+ * gain nothing from that unless they are packed: a tier leaves the others to the one below (TD_NARROW).
  */
 #ifndef TD_KERNEL_LANES_H
 #define TD_KERNEL_LANES_H

@@ -2,7 +2,7 @@
  *
  * A tile of a block at a time is looked at and packed, in the order of td_pack_turn, while its side a is
  * added up; when the whole block is packed, what there is becomes floats again, some rows at a time. How that
- * is done best depends on the CPU: pack_pairs.h and pack_words.h have the same functions.
+ * is done best depends on the CPU: pack_pairs.h and pack_shorts.h have the same functions.
  *
  *     td_pack_begin, td_pack_end     before the first tile, and after the last
  *     td_pack_tile                   packs a tile, and adds side a to `sums` (d and d^2, around `shift`)
@@ -30,7 +30,7 @@ enum {
 };
 
 #if defined(__AVX512VBMI2__) && TD_VECTOR_BYTES == 64
-#include "kernel/pack_words.h"
+#include "kernel/pack_shorts.h"
 #else
 #include "kernel/pack_pairs.h"
 #endif

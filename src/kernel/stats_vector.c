@@ -1,14 +1,17 @@
 /* stats_vector.c: the statistics of one block in vectors; compiled once per vector tier.
  *
- * TD_TIER names the tier, TD_NARROW the one whose loops over 16-bit types it has, TD_VECTOR_BYTES its
- * registers. A block goes through in stages of 512 elements, each seen by two short loops that fit the
- * registers: one looks at the elements (minimum, maximum, zeros), the other adds them up as doubles. Where
- * all of it fits, one loop does both. All values are taken to be finite at first: it is the common case, and
- * if one is not, the sums of d and d^2 show it, because an infinity or NaN never leaves a sum again. Then the
- * block is done over with masks. Either way the bits are those of stats_scalar.c.
+ * TD_TIER names the tier, TD_VECTOR_BYTES its registers. A block goes through in stages of 512 elements, each
+ * seen by two short loops that fit the registers: one looks at the elements (minimum, maximum, zeros), the
+ * other adds them up as doubles. Where all of it fits, one loop does both. All values are taken to be finite
+ * at first: it is the common case, and if one is not, the sums of d and d^2 show it, because an infinity or
+ * NaN never leaves a sum again. Then the block is done over with masks. Either way the bits are those of
+ * stats_scalar.c.
  */
 #include "kernel/look.h"
 #include "kernel/tier.h"
+#if TD_VECTOR_BYTES == 64
+#include "kernel/shorts.h"
+#endif
 
 #include <string.h>
 
@@ -16,8 +19,6 @@
 #define TIER_TABLE(tier) PASTE(td_kernels_, tier)
 #define PAIR_TABLE(tier) PASTE(td_pairs_, tier)
 #define TILE_TABLE(tier) PASTE(td_tiles_, tier)
-#define NARROW_NAME(name, tier) PASTE(name, tier)
-#define NARROW(name) NARROW_NAME(name, TD_NARROW) /* as tier.h declares them */
 #define STRING(a) #a
 #define TIER_NAME(tier) STRING(tier)
 
@@ -107,6 +108,40 @@ static __attribute__((noinline)) void add_and_see_words(struct lanes *sums, stru
     *seen = td_words_floats(&noted, *seen, p, count);
 }
 
+/* The same for 16-bit types, two rows at a time; how many elements that are. The others have to go another
+ * way. */
+TD_INLINE int64_t add_and_see_shorts(struct lanes *sums, struct td_seen_bits *seen, enum td_dtype dtype,
+                                     const uint8_t *p, int64_t count)
+{
+#if TD_VECTOR_BYTES == 64
+    _Alignas(64) float staged[4 * TD_SHORTS];
+    struct lanes added = *sums;
+    struct td_seen_shorts noted = TD_SEEN_NO_SHORTS;
+    int64_t at = 0;
+    for (; at + TD_SHORTS <= count; at += TD_SHORTS) {
+        __m512i bits = _mm512_loadu_si512(p + at * 2);
+        __builtin_prefetch(p + at * 2 + AHEAD);
+        noted = td_see_shorts(noted, bits);
+        float *place = staged + at % (4 * TD_SHORTS);
+        td_shorts_stage(dtype, p + at * 2, bits, place);
+        for (int r = 0; r < 2; r++)
+            for (int c = 0; c < TD_ROW_DOUBLES; c++) {
+                td_vd x = td_shorts_column(dtype, place, r, c);
+                added.s1[c] += x;
+                added.s2[c] = td_vd_exact_fma(x, x, added.s2[c]);
+            }
+    }
+    td_shorts_settle(dtype, added.s1);
+    td_shorts_settle(dtype, added.s2);
+    *sums = added;
+    *seen = td_shorts_bits(&noted);
+    return at;
+#else
+    (void)sums, (void)seen, (void)dtype, (void)p, (void)count;
+    return 0;
+#endif
+}
+
 TD_INLINE bool all_finite(const struct lanes *sums)
 {
     td_vd total = {0};
@@ -135,7 +170,8 @@ TD_INLINE bool scan(struct td_sums *s, enum td_dtype dtype, const uint8_t *p, in
         add_and_see_words(&sums, &seen.floats, p, count);
     else if (at_once)
         add_and_see(&sums, &seen.floats, p, count);
-    for (int64_t at = 0; at < count && !at_once; at += STAGE) {
+    const int64_t taken = size == 2 && how == PLAIN ? add_and_see_shorts(&sums, &bits, dtype, p, count) : 0;
+    for (int64_t at = taken; at < count && !at_once; at += STAGE) {
         float stage[STAGE];
         const uint8_t *elements = p + at * size;
         int64_t length = count - at < STAGE ? count - at : STAGE;
@@ -189,24 +225,19 @@ static struct td_partial stats_f32(const void *elements, int64_t count)
     return block_stats(TD_F32, elements, count, 4);
 }
 
-#if TD_HAS_NARROW
-struct td_partial NARROW(td_stats_f16_)(const void *elements, int64_t count)
+static struct td_partial stats_f16(const void *elements, int64_t count)
 {
     return block_stats(TD_F16, elements, count, 2);
 }
 
-struct td_partial NARROW(td_stats_bf16_)(const void *elements, int64_t count)
+static struct td_partial stats_bf16(const void *elements, int64_t count)
 {
     return block_stats(TD_BF16, elements, count, 2);
 }
-#endif
 
 const struct td_kernels TIER_TABLE(TD_TIER) = {
     .name = TIER_NAME(TD_TIER),
-    .stats = {[TD_F64] = stats_f64,
-              [TD_F32] = stats_f32,
-              [TD_F16] = NARROW(td_stats_f16_),
-              [TD_BF16] = NARROW(td_stats_bf16_)},
+    .stats = {[TD_F64] = stats_f64, [TD_F32] = stats_f32, [TD_F16] = stats_f16, [TD_BF16] = stats_bf16},
     .pairs = &PAIR_TABLE(TD_TIER),
     .tiles = &TILE_TABLE(TD_TIER),
 };

@@ -37,11 +37,9 @@ TD_CHECK tdbg_status td_kernels_select(const struct td_kernels **out, struct tdb
 /* All tiers of this build that the CPU can run, best first; NULL-terminated. For tests and benchmarks. */
 const struct td_kernels *const *td_kernels_usable(void);
 
-/* What a tier has for 16-bit types alone, by name: another one may have nothing better. */
-#define TD_DECLARE_NARROW(tier)                                                  \
-    struct td_partial td_stats_f16_##tier(const void *elements, int64_t count);  \
-    struct td_partial td_stats_bf16_##tier(const void *elements, int64_t count); \
-    td_pair_kernel td_pair_f16_##tier, td_pair_bf16_##tier;                      \
+/* Pairs of 16-bit types of a tier, by name: another one may have nothing better. */
+#define TD_DECLARE_NARROW(tier)                             \
+    td_pair_kernel td_pair_f16_##tier, td_pair_bf16_##tier; \
     td_beyond_kernel td_beyond_f16_##tier, td_beyond_bf16_##tier
 
 TD_DECLARE_NARROW(vector);

@@ -1,26 +1,21 @@
-/* pack_words.h: packing (pack.h) where both sides are packed by themselves, for AVX-512 with VBMI2.
+/* pack_shorts.h: packing (pack.h) where both sides are packed by themselves, for AVX-512 with VBMI2.
  *
  *     a  1 2  3 4  5 ...      packed  2  4  ...
  *     b  1 2' 3 4' 5 ...      packed  2' 4' ...
  *
- * The CPU has an instruction that moves those of 32 words to the front which are chosen. One loop does all:
- * there are registers enough, and two units for all of it, so what counts is how few instructions there are.
- * TD_BF16 become floats by a shift or a mask, 16 at once, if even and odd lanes are taken apart: the sums of
- * side a are kept like that until td_pack_end.
+ * The CPU has an instruction that moves those of 32 to the front which are chosen. One loop does all: there
+ * are registers enough, and two units for all of it, so what counts is how few instructions there are.
  */
-#ifndef TD_KERNEL_PACK_WORDS_H
-#define TD_KERNEL_PACK_WORDS_H
+#ifndef TD_KERNEL_PACK_SHORTS_H
+#define TD_KERNEL_PACK_SHORTS_H
 
-/* What struct td_seen_bits sees, of 32 words at once. */
-struct td_seen_words_16 {
-    __m512i most, least, nearest;
-};
+#include "kernel/shorts.h"
 
-/* 32 words are written where the next one goes, and beyond the last row 64 are filled up. Of side b, bits
+/* 32 are written where the next one goes, and beyond the last row 64 are filled up. Of side b, bits
  * nearest to zero are not looked for: it has no zero that side a does not have, or the packed pairs. */
 struct td_packing {
     struct td_seen_bits seen_a, seen_b; /* set by td_pack_end */
-    struct td_seen_words_16 look_a, look_b;
+    struct td_seen_shorts look_a, look_b;
     _Alignas(64) float wide[TD_PACK_TILE * TD_LANES]; /* some of side a, staged; later, packed pairs */
     int64_t count;
     uint16_t a[TD_BLOCK_LENGTH + 64], b[TD_BLOCK_LENGTH + 64];
@@ -28,39 +23,14 @@ struct td_packing {
 
 TD_INLINE void td_pack_begin(struct td_packing *k)
 {
-    const __m512i none = _mm512_setzero_si512();
-    k->look_a = k->look_b = (struct td_seen_words_16){none, none, _mm512_set1_epi16(-1)};
+    k->look_a = k->look_b = TD_SEEN_NO_SHORTS;
     k->count = 0;
-}
-
-TD_INLINE struct td_seen_words_16 td_see_words_16(struct td_seen_words_16 seen, __m512i words)
-{
-    seen.most = _mm512_max_epi16(words, seen.most);
-    seen.least = _mm512_max_epu16(words, seen.least);
-    return seen;
-}
-
-/* Two rows as floats, so that column c of row r lies at td_pack_staged. */
-TD_INLINE void td_pack_stage_rows(enum td_dtype dtype, const uint8_t *p, __m512i words, float *to)
-{
-    if (dtype == TD_BF16) {
-        _mm512_storeu_si512(to, _mm512_slli_epi32(words, 16));
-        _mm512_storeu_si512(to + TD_LANES, _mm512_and_si512(words, _mm512_set1_epi32(INT32_MIN >> 15)));
-    } else {
-        td_stage(dtype, p, to);
-        td_stage(dtype, p + TD_LANES * 2, to + TD_LANES);
-    }
-}
-
-TD_INLINE const uint8_t *td_pack_staged(enum td_dtype dtype, const float *wide, int r, int c)
-{
-    return (const uint8_t *)(wide + (dtype == TD_BF16 ? c * TD_LANES + r * 8 : r * TD_LANES + c * 8));
 }
 
 TD_INLINE void td_pack_tile(struct td_packing *k, struct td_doubles sums[2], enum td_dtype dtype,
                             const uint8_t *a, const uint8_t *b, double shift, bool shifted)
 {
-    struct td_seen_words_16 look_a = k->look_a, look_b = k->look_b;
+    struct td_seen_shorts look_a = k->look_a, look_b = k->look_b;
     int64_t count = k->count;
     td_vd added[2][2];
     for (int c = 0; c < 2; c++)
@@ -70,9 +40,8 @@ TD_INLINE void td_pack_tile(struct td_packing *k, struct td_doubles sums[2], enu
         __m512i x = _mm512_loadu_si512(a + at * 2), y = _mm512_loadu_si512(b + at * 2);
         __builtin_prefetch(a + (at + TD_PACK_AHEAD) * 2, 0, 2);
         __builtin_prefetch(b + (at + TD_PACK_AHEAD) * 2, 0, 2);
-        look_a = td_see_words_16(look_a, x);
-        look_a.nearest = _mm512_min_epu16(_mm512_add_epi16(x, x), look_a.nearest);
-        look_b = td_see_words_16(look_b, y);
+        look_a = td_see_shorts(look_a, x);
+        look_b = td_see_short_extremes(look_b, y);
 
         __m512i turn_x = _mm512_permutex_epi64(x, 0xd8), turn_y = _mm512_permutex_epi64(y, 0xd8);
         __mmask32 different = _mm512_cmpneq_epi16_mask(turn_x, turn_y);
@@ -81,11 +50,10 @@ TD_INLINE void td_pack_tile(struct td_packing *k, struct td_doubles sums[2], enu
         count += __builtin_popcount(different);
 
         float *wide = k->wide + at % (4 * TD_PACK_PAIRS);
-        td_pack_stage_rows(dtype, a + at * 2, x, wide);
+        td_shorts_stage(dtype, a + at * 2, x, wide);
         for (int r = 0; r < TD_PACK_ROWS; r++)
             for (int c = 0; c < 2; c++)
-                td_add_side(added[c], dtype, td_vd_load_f32(td_pack_staged(dtype, wide, r, c)), shift,
-                            shifted, false);
+                td_add_side(added[c], dtype, td_shorts_column(dtype, wide, r, c), shift, shifted, false);
     }
     k->look_a = look_a;
     k->look_b = look_b;
@@ -95,38 +63,17 @@ TD_INLINE void td_pack_tile(struct td_packing *k, struct td_doubles sums[2], enu
             sums[i].v[c] = added[c][i];
 }
 
-/* The halves of what was seen, as one. */
-TD_INLINE struct td_seen_bits td_seen_fold(const struct td_seen_words_16 *seen)
-{
-    const td_vi16 *most = (const td_vi16 *)&seen->most;
-    const td_vu16 *least = (const td_vu16 *)&seen->least, *nearest = (const td_vu16 *)&seen->nearest;
-    return (struct td_seen_bits){.most = td_vi16_max(most[0], most[1]),
-                                 .least = td_vu16_max(least[0], least[1]),
-                                 .nearest = td_vu16_min(nearest[0], nearest[1])};
-}
-
 TD_INLINE void td_pack_end(struct td_packing *k, struct td_doubles sums[2], enum td_dtype dtype)
 {
-    k->seen_a = td_seen_fold(&k->look_a);
-    k->seen_b = td_seen_fold(&k->look_b);
+    k->seen_a = td_shorts_bits(&k->look_a);
+    k->seen_b = td_shorts_bits(&k->look_b);
     const __m512i some = _mm512_set1_epi16(k->count ? (int16_t)k->a[0] : 1);
     for (int i = 0; i < 64; i += 32) {
         _mm512_storeu_si512(k->a + k->count + i, some);
         _mm512_storeu_si512(k->b + k->count + i, some);
     }
-    for (int i = 0; i < 2 && dtype == TD_BF16; i++) {
-        const __m512i first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), second = first + 4;
-        td_vd even = sums[i].v[0], odd = sums[i].v[1];
-        sums[i].v[0] = _mm512_permutex2var_pd(even, first, odd);
-        sums[i].v[1] = _mm512_permutex2var_pd(even, second, odd);
-    }
-}
-
-/* td_vi16_order of 32 words. */
-TD_INLINE __m512i td_words_order(__m512i bits)
-{
-    __m512i sign = _mm512_srai_epi16(bits, 15);
-    return _mm512_sub_epi16(bits ^ (sign & _mm512_set1_epi16(INT16_MAX)), sign);
+    for (int i = 0; i < 2; i++)
+        td_shorts_settle(dtype, sums[i].v);
 }
 
 TD_INLINE uint16_t td_pack_stage(const struct td_packing *k, int64_t row, int64_t rows, enum td_dtype dtype,
@@ -136,7 +83,7 @@ TD_INLINE uint16_t td_pack_stage(const struct td_packing *k, int64_t row, int64_
     __m512i max = _mm512_setzero_si512(), nearest = _mm512_set1_epi16(-1);
     for (int64_t at = 0; at < rows * TD_LANES; at += TD_PACK_PAIRS) {
         __m512i x = _mm512_loadu_si512(p + at), y = _mm512_loadu_si512(q + at);
-        __m512i key_x = td_words_order(x), key_y = td_words_order(y);
+        __m512i key_x = td_shorts_order(x), key_y = td_shorts_order(y);
         __m512i less = _mm512_min_epi16(key_x, key_y), more = _mm512_max_epi16(key_x, key_y);
         max = _mm512_max_epu16(_mm512_sub_epi16(more, less), max);
         nearest = _mm512_min_epu16(_mm512_add_epi16(x, x), nearest);
