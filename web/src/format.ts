@@ -31,14 +31,14 @@ export const plural = (n: number, one: string, many = one + "s") => `${count(n)}
 
 export const shape = (dimensions: readonly number[]) => `[${dimensions.join(", ")}]`;
 
-export function bytes(n: number): string {
+export function bytes(n: number, digits = 3): string {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let at = 0;
   while (n >= 1000 && at < units.length - 1) {
     n /= 1000;
     at++;
   }
-  return `${at === 0 ? n : n.toPrecision(3)} ${units[at]}`;
+  return `${at === 0 ? n : n.toPrecision(digits)} ${units[at]}`;
 }
 
 export const percent = (share: number) => `${Math.round(share * 100)} %`;
@@ -93,15 +93,15 @@ export function sideNames(a: Named, b: Named): [string, string] {
 }
 
 /** Seconds as "12.3 ms". */
-export function duration(seconds: number): string {
+export function duration(seconds: number, digits = 3): string {
   if (!Number.isFinite(seconds)) return "";
   if (seconds === 0) return "0";
   const size = Math.abs(seconds);
-  if (size >= 3600) return `${short(seconds / 3600)} h`;
-  if (size >= 100) return `${short(seconds / 60)} min`;
-  if (size >= 1) return `${short(seconds)} s`;
-  if (size >= 1e-3) return `${short(seconds * 1e3)} ms`;
-  return `${short(seconds * 1e6)} µs`;
+  if (size >= 3600) return `${short(seconds / 3600, digits)} h`;
+  if (size >= 100) return `${short(seconds / 60, digits)} min`;
+  if (size >= 1) return `${short(seconds, digits)} s`;
+  if (size >= 1e-3) return `${short(seconds * 1e3, digits)} ms`;
+  return `${short(seconds * 1e6, digits)} µs`;
 }
 
 /** Seconds since 1970 as "3 min ago", or the day. */

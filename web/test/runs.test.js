@@ -1,8 +1,8 @@
 // What the dashboard of a run draws.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { duration } from "../src/format";
-import { curveOf, roundTicks, sampleOf } from "../src/views/runs/curve";
+import { bytes, duration } from "../src/format";
+import { curveOf, labelsOf, roundTicks, sampleOf } from "../src/views/runs/curve";
 
 test("a point stands for one value, or for many", () => {
   assert.deepEqual(sampleOf([3, 1.5]), { step: 3, low: 1.5, high: 1.5, last: 1.5 });
@@ -31,5 +31,11 @@ test("ticks are round, and a constant has a scale too", () => {
 });
 
 test("durations", () => {
-  assert.deepEqual([0, 2e-6, 0.0123, 1.5, 200, 7200].map(duration), ["0", "2 µs", "12.3 ms", "1.5 s", "3.33 min", "2 h"]);
+  assert.deepEqual([0, 2e-6, 0.0123, 1.5, 200, 7200].map((seconds) => duration(seconds)), ["0", "2 µs", "12.3 ms", "1.5 s", "3.33 min", "2 h"]);
+});
+
+test("ticks that are close together have the digits that tell them apart", () => {
+  assert.deepEqual(labelsOf([1e6, 2e6, 3e6], bytes), ["1.00 MB", "2.00 MB", "3.00 MB"]);
+  assert.deepEqual(labelsOf([251.5e6, 252e6, 252.5e6], bytes), ["251.5 MB", "252.0 MB", "252.5 MB"]);
+  assert.deepEqual(labelsOf([1.0001, 1.0002], duration), ["1.0001 s", "1.0002 s"]);
 });

@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { short } from "../../format";
 import type { TrailPoint } from "../../model";
 import { Name } from "../../ui/Name";
-import { curveOf, SIDE, type Sample } from "./curve";
+import { curveOf, SIDE, type Label, type Sample } from "./curve";
 
 const HEIGHT = 132;
 
@@ -12,7 +12,7 @@ interface Props {
   now: string;
   points: readonly TrailPoint[];
   log?: boolean;
-  label?: (value: number) => string;
+  label?: Label;
 }
 
 function nearest(samples: readonly Sample[], x: (step: number) => number, at: number): Sample | null {
@@ -21,7 +21,7 @@ function nearest(samples: readonly Sample[], x: (step: number) => number, at: nu
   return best;
 }
 
-function Readout({ sample, x, width, label }: { sample: Sample; x: number; width: number; label: (value: number) => string }) {
+function Readout({ sample, x, width, label }: { sample: Sample; x: number; width: number; label: Label }) {
   const style = x > width / 2 ? { right: `${width - x + 8}px` } : { left: `${x + 8}px` };
   return (
     <div class="readout" style={style} aria-hidden="true">

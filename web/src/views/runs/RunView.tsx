@@ -17,8 +17,6 @@ import { Gradients } from "./Gradients";
 import { Layers } from "./Layers";
 import * as run from "./run";
 
-const seconds = (value: number) => duration(value);
-
 const runName = (path: string) => path.split("/").filter(Boolean).slice(-2).join("/") || path;
 
 export function State({ facts, stopped = false }: { facts: Pick<RunFacts, "state">; stopped?: boolean }) {
@@ -54,7 +52,7 @@ function Scalars() {
       </header>
       <div class="run-charts">
         {shown.map((track) => <Chart key={track.name} title={track.name} now={short(track.last, 4)} points={track.points} log={log} />)}
-        {steps && steps.seconds.length > 0 && <Chart title="time per step" now={duration(run.progress.value!.step_ns / 1e9)} points={steps.seconds} log={log} label={seconds} />}
+        {steps && steps.seconds.length > 0 && <Chart title="time per step" now={duration(run.progress.value!.step_ns / 1e9)} points={steps.seconds} log={log} label={duration} />}
         {steps && steps.memory.length > 0 && <Chart title="memory" now={bytes(run.progress.value!.rss)} points={steps.memory} label={bytes} />}
       </div>
       {shown.length === 0 && <p class="dim">No scalars yet: tdbg_scalar(run, "loss", step, value), or run.scalar in Python.</p>}

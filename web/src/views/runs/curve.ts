@@ -61,11 +61,22 @@ function decades(low: number, high: number): number[] {
   return out.length ? out : [low, high];
 }
 
+/** A number in so many digits, for people. */
+export type Label = (value: number, digits?: number) => string;
+
 /** A round number without what rounding left of it. */
-const plain = (value: number) => {
+const plain: Label = (value, digits = 3) => {
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-3 || size >= 1e5) ? Number(value.toPrecision(3)).toExponential().replace("e+", "e") : short(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e5) ? Number(value.toPrecision(digits)).toExponential().replace("e+", "e") : short(value, digits);
 };
+
+/** What stands beside the ticks, in as few digits as tell them apart: 252.5 MB and 253 MB. */
+export function labelsOf(values: readonly number[], label: Label): string[] {
+  for (let digits = 3; ; digits++) {
+    const labels = values.map((value) => label(value, digits));
+    if (new Set(labels).size === labels.length || digits === 8) return labels;
+  }
+}
 
 function gapsOf(samples: readonly Sample[]): [number, number][] {
   const gaps: [number, number][] = [];
@@ -79,7 +90,7 @@ function gapsOf(samples: readonly Sample[]): [number, number][] {
   return gaps;
 }
 
-export function curveOf(points: readonly TrailPoint[], width: number, height: number, log: boolean, label: (value: number) => string = plain): Curve {
+export function curveOf(points: readonly TrailPoint[], width: number, height: number, log: boolean, label: Label = plain): Curve {
   const samples = points.map(sampleOf);
   const [low, high] = extent(samples, log);
   const first = samples[0]?.step ?? 0, last = samples.at(-1)?.step ?? 1;
@@ -97,10 +108,11 @@ export function curveOf(points: readonly TrailPoint[], width: number, height: nu
   }
   const wide = samples.filter((sample) => shown(sample.low) && shown(sample.high));
   const upper = wide.map((sample) => at(sample.step, sample.high)), lower = wide.map((sample) => at(sample.step, sample.low)).reverse();
+  const marks = log ? decades(low, high) : roundTicks(low, high), labels = labelsOf(marks, label);
   return {
     samples, line, x, y,
     band: wide.some((sample) => sample.low !== sample.high) ? `M${[...upper, ...lower].join("L")}Z` : "",
     gaps: gapsOf(samples).map(([from, to]) => [x(from), x(to)]),
-    ticks: (log ? decades(low, high) : roundTicks(low, high)).map((value) => ({ y: y(value), label: label(value) })),
+    ticks: marks.map((value, i) => ({ y: y(value), label: labels[i]! })),
   };
 }
