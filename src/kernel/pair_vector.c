@@ -30,8 +30,10 @@
  * both sides take the place of one, so that less of L1 is in use. */
 enum { TILE = TD_PACK_TILE, AHEAD = TD_PACK_AHEAD, PACKED_TILE = TILE / 2 };
 
-/* Columns that the registers hold at once: AVX-512 has twice as many. */
-enum { AT_ONCE = TD_VECTOR_BYTES == 64 ? 2 : 1 };
+/* Columns that the registers hold at once: AVX-512 has twice as many. And those that ask for one side's
+ * memory.
+ */
+enum { AT_ONCE = TD_VECTOR_BYTES == 64 ? 2 : 1, SHARES = TD_ROW_DOUBLES / 2 };
 
 /* What side b of packed pairs follows from takes the place of its sums. */
 enum { MOVED = TD_SUM_B1, PRODUCT = TD_SUM_B2 };
@@ -64,42 +66,71 @@ TD_INLINE const uint8_t *widen_tile(enum td_dtype dtype, const uint8_t *p, int64
 /* All that a loop does not use should be in memory by now: the registers just suffice for what it does. */
 #define IN_MEMORY(p) __asm__ volatile("" : "+r"(p) : : "memory")
 
+/* What is added up of AT_ONCE columns. */
+struct columns {
+    td_vd sum[AT_ONCE][TD_COLUMN_SUMS], max_abs, max_rel;
+    td_vi64 differing;
+    const uint8_t *ahead[AT_ONCE]; /* memory to ask for */
+};
+
+TD_INLINE struct columns columns_take(const struct td_pair_sums *s, int c, bool first)
+{
+    struct columns k = {.max_abs = s->max_abs, .max_rel = s->max_rel, .differing = s->differing};
+    for (int i = 0; i < AT_ONCE; i++)
+        for (int n = 0; n < TD_COLUMN_SUMS; n++)
+            k.sum[i][n] = first ? td_vd_all(0) : s->v[n].v[c + i];
+    return k;
+}
+
+TD_INLINE void columns_put(struct td_pair_sums *s, int c, const struct columns *k)
+{
+    for (int i = 0; i < AT_ONCE; i++)
+        for (int n = 0; n < TD_COLUMN_SUMS; n++)
+            s->v[n].v[c + i] = k->sum[i][n];
+    s->max_abs = k->max_abs;
+    s->max_rel = k->max_rel;
+    s->differing = k->differing;
+}
+
+/* Columns c.. of the row at element `at`. `aside`: the last of them is not divided by the divider. */
+TD_INLINE void add_row(struct columns *k, const struct td_pair_sums *s, int c, enum td_dtype ta,
+                       enum td_dtype tb, bool shifted, const struct tile *t, int64_t at, bool aside)
+{
+    for (int i = 0; i < AT_ONCE; i++) {
+        td_vd x = td_column_load(ta, t->wide_a, at, c + i), y = td_column_load(tb, t->wide_b, at, c + i);
+        __builtin_prefetch(k->ahead[i], 0, 2);
+        k->ahead[i] += TD_LANES / SHARES * td_width((c + i) % 2 ? tb : ta);
+        td_add_side(&k->sum[i][TD_SUM_A1], ta, x, s->shift_a, shifted, true);
+        td_add_side(&k->sum[i][TD_SUM_B1], tb, y, s->shift_b, shifted, true);
+        td_vd d = td_add_distances(k->sum[i], &k->max_abs, &k->max_rel, x, y, false,
+                                   aside && i == AT_ONCE - 1 && ta != TD_F64);
+        if (!has_ulps(ta, tb))
+            k->differing += d != td_vd_all(0);
+    }
+}
+
 /* AT_ONCE columns of a tile, from column c on. Meanwhile it asks for the next tile's memory, which the loop
  * would leave idle: every other column for the same side, each for its share of the tile, so that the demand
- * is even. */
+ * is even. One vector of four is divided aside: then the divider and all other units are busy for as long. */
 TD_INLINE void add_columns(struct td_pair_sums *s, int c, enum td_dtype ta, enum td_dtype tb, bool shifted,
                            const struct tile *t)
 {
     IN_MEMORY(s);
-    const int64_t shares = TD_ROW_DOUBLES / 2;
-    const uint8_t *ahead[AT_ONCE];
-    td_vd sum[AT_ONCE][TD_COLUMN_SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
-    td_vi64 differing = s->differing;
+    const int64_t end = t->rows * TD_LANES;
+    struct columns k = columns_take(s, c, t->first);
     for (int i = 0; i < AT_ONCE; i++) {
         const bool of_b = (c + i) % 2;
-        ahead[i] = (of_b ? t->b : t->a) +
-                   (AHEAD + (c + i) / 2 * (TILE * TD_LANES / shares)) * td_width(of_b ? tb : ta);
-        for (int k = 0; k < TD_COLUMN_SUMS; k++)
-            sum[i][k] = t->first ? td_vd_all(0) : s->v[k].v[c + i];
+        k.ahead[i] = (of_b ? t->b : t->a) +
+                     (AHEAD + (c + i) / 2 * (TILE * TD_LANES / SHARES)) * td_width(of_b ? tb : ta);
     }
-    for (int64_t at = 0; at < t->rows * TD_LANES; at += TD_LANES) {
-        for (int i = 0; i < AT_ONCE; i++) {
-            td_vd x = td_column_load(ta, t->wide_a, at, c + i), y = td_column_load(tb, t->wide_b, at, c + i);
-            __builtin_prefetch(ahead[i], 0, 2);
-            ahead[i] += TD_LANES / shares * td_width((c + i) % 2 ? tb : ta);
-            td_add_side(&sum[i][TD_SUM_A1], ta, x, s->shift_a, shifted, true);
-            td_add_side(&sum[i][TD_SUM_B1], tb, y, s->shift_b, shifted, true);
-            td_vd d = td_add_distances(sum[i], &max_abs, &max_rel, x, y, false, i % 2 && ta != TD_F64);
-            if (!has_ulps(ta, tb))
-                differing += d != td_vd_all(0);
-        }
+    int64_t at = 0;
+    for (; at + TD_LANES < end; at += 2 * TD_LANES) {
+        add_row(&k, s, c, ta, tb, shifted, t, at, false);
+        add_row(&k, s, c, ta, tb, shifted, t, at + TD_LANES, true);
     }
-    for (int i = 0; i < AT_ONCE; i++)
-        for (int k = 0; k < TD_COLUMN_SUMS; k++)
-            s->v[k].v[c + i] = sum[i][k];
-    s->max_abs = max_abs;
-    s->max_rel = max_rel;
-    s->differing = differing;
+    if (at < end)
+        add_row(&k, s, c, ta, tb, shifted, t, at, false);
+    columns_put(s, c, &k);
 }
 
 /* The sums of a.b, to which `lanes` has what follows the rows. */
@@ -216,32 +247,39 @@ TD_INLINE void look(struct td_pair_sums *s, enum td_dtype ta, enum td_dtype tb, 
 
 /* --- Packed pairs --------------------------------------------------------------------------------------- */
 
-/* AT_ONCE columns of packed pairs, from column c on. `exact`: side a is not shifted, and products are exact.
- */
+/* Columns c.. of a row of packed pairs. `exact`: side a is not shifted, and products are exact. */
+TD_INLINE void add_packed_row(struct columns *k, const float *a, const float *b, double shift, bool exact,
+                              bool aside)
+{
+    for (int i = 0; i < AT_ONCE; i++, a += TD_PER_DOUBLES, b += TD_PER_DOUBLES) {
+        td_vd x = td_vd_load_f32((const uint8_t *)a), y = td_vd_load_f32((const uint8_t *)b), d = x - y;
+        td_vd *sum = k->sum[i];
+        td_add_distances(sum, &k->max_abs, &k->max_rel, x, y, exact, aside && i == AT_ONCE - 1);
+        sum[MOVED] = td_vd_add_aside(d, sum[MOVED]);
+        sum[PRODUCT] =
+            exact ? td_vd_exact_fma(d, x, sum[PRODUCT]) : sum[PRODUCT] + d * (x - td_vd_all(shift));
+    }
+}
+
+/* AT_ONCE columns of packed pairs, from column c on, as add_columns. */
 TD_INLINE void add_packed_columns(struct td_pair_sums *s, int c, int64_t rows, const float *a, const float *b,
                                   bool exact, bool first)
 {
-    td_vd sum[AT_ONCE][TD_COLUMN_SUMS], max_abs = s->max_abs, max_rel = s->max_rel;
+    const int64_t end = rows * TD_LANES;
+    struct columns k = columns_take(s, c, first);
     for (int i = 0; i < AT_ONCE; i++)
-        for (int k = 0; k < TD_COLUMN_SUMS; k++)
-            sum[i][k] = first ? td_vd_all(0) : s->v[k].v[c + i];
-    for (int64_t at = c * TD_PER_DOUBLES; at < rows * TD_LANES; at += TD_LANES) {
-        for (int i = 0; i < AT_ONCE; i++) {
-            const int64_t place = at + i * TD_PER_DOUBLES;
-            td_vd x = td_vd_load_f32((const uint8_t *)(a + place)),
-                  y = td_vd_load_f32((const uint8_t *)(b + place)), d = x - y;
-            td_add_distances(sum[i], &max_abs, &max_rel, x, y, exact, i % 2);
-            sum[i][MOVED] = td_vd_add_aside(d, sum[i][MOVED]);
-            sum[i][PRODUCT] = exact ? td_vd_exact_fma(d, x, sum[i][PRODUCT])
-                                    : sum[i][PRODUCT] + d * (x - td_vd_all(s->shift_a));
-        }
+        for (int n = TD_SUM_A1; n <= TD_SUM_A2; n++)
+            k.sum[i][n] = s->v[n].v[c + i]; /* there already */
+    a += c * TD_PER_DOUBLES;
+    b += c * TD_PER_DOUBLES;
+    int64_t at = 0;
+    for (; at + TD_LANES < end; at += 2 * TD_LANES) {
+        add_packed_row(&k, a + at, b + at, s->shift_a, exact, false);
+        add_packed_row(&k, a + at + TD_LANES, b + at + TD_LANES, s->shift_a, exact, true);
     }
-    for (int i = 0; i < AT_ONCE; i++)
-        for (int k = 0; k < TD_COLUMN_SUMS; k++)
-            if (k != TD_SUM_A1 && k != TD_SUM_A2)
-                s->v[k].v[c + i] = sum[i][k];
-    s->max_abs = max_abs;
-    s->max_rel = max_rel;
+    if (at < end)
+        add_packed_row(&k, a + at, b + at, s->shift_a, exact, false);
+    columns_put(s, c, &k);
 }
 
 /* All that was packed, of which no magnitude is above `largest`; the one nearest to zero. */
