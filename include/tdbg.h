@@ -147,7 +147,7 @@ struct tdbg_diff_options {
     const double *rtol, *atol; /* for every element; one alone: the other is 0 */
     const char *reference;     /* a third, more precise input */
     const char *layout;        /* B's axes by hand: "b h t d -> t h d" */
-    int64_t top;               /* worst elements of each diverged pair; 0: five, negative: none */
+    int64_t top;               /* worst elements of each diverged pair, up to 1000; 0: five, negative: none */
 };
 
 TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_diff_open(tdbg_diff **out, const char *a, const char *b,

@@ -24,7 +24,8 @@ static struct td_diff_setup setup_of(const struct tdbg_diff_options *o)
     setup.policy = o->policy;
     setup.reference = o->reference;
     setup.layout = o->layout;
-    setup.threshold = o->threshold;
+    if (o->threshold != 0)
+        setup.threshold = o->threshold;
     if (o->rtol)
         setup.rtol = *o->rtol;
     if (o->atol)
@@ -34,10 +35,13 @@ static struct td_diff_setup setup_of(const struct tdbg_diff_options *o)
     return setup;
 }
 
-static tdbg_status check_tolerances(const struct tdbg_diff_options *o, struct tdbg_error *error)
+static tdbg_status check_numbers(const struct tdbg_diff_options *o, struct tdbg_error *error)
 {
     if (o && ((o->rtol && !(*o->rtol >= 0)) || (o->atol && !(*o->atol >= 0))))
         return td_fail(error, TDBG_MISUSE, "a tolerance is zero or more");
+    if (o && !(o->threshold >= 0))
+        return td_fail(error, TDBG_MISUSE, "a threshold of %g; similarity lies between 0 and 1",
+                       o->threshold);
     return TDBG_OK;
 }
 
@@ -61,7 +65,7 @@ static tdbg_status compare(tdbg_diff *handle, const char *a, const char *b,
     struct td_diff_setup setup = setup_of(options);
     struct td_pool *pool = NULL;
     struct td_diff *diff = NULL;
-    TD_TRY(check_tolerances(options, error));
+    TD_TRY(check_numbers(options, error));
     TD_TRY(td_pool_open(&pool, 0, error));
     tdbg_status status = td_diff_run(&diff, a, b, &setup, pool, NULL, error);
     if (status == TDBG_OK)

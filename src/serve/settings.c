@@ -2,13 +2,11 @@
 #include "serve/settings.h"
 
 #include <float.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 enum kind { TEXT, NUMBER, COUNT };
-
-/* The worst elements of a pair that a page can show; td_diff_run keeps no more. */
-enum { MOST_TOP = 1000 };
 
 /* A hundred bytes each: a body of the size that the server takes holds no more. */
 enum { MOST_PAIRS = 1 << 18 };
@@ -26,7 +24,7 @@ static const struct member {
     {"atol", NUMBER, DBL_MAX, offsetof(struct td_diff_setup, atol)},
     {"reference", TEXT, 0, offsetof(struct td_diff_setup, reference)},
     {"layout", TEXT, 0, offsetof(struct td_diff_setup, layout)},
-    {"top", COUNT, MOST_TOP, offsetof(struct td_diff_setup, top)},
+    {"top", COUNT, TD_MOST_TOP, offsetof(struct td_diff_setup, top)},
 };
 
 static const struct member *find_member(const char *key)
@@ -83,7 +81,7 @@ static tdbg_status read_pairs(struct td_settings *s, const json_t *value, struct
 static tdbg_status check_match(const struct td_diff_setup *setup, struct tdbg_error *error)
 {
     static const struct td_side nothing;
-    struct td_match_options options = {.strategy = setup->match, .threshold = setup->threshold};
+    struct td_match_options options = {.strategy = setup->match, .threshold = fmax(setup->threshold, 0)};
     struct td_match_entry entry;
     struct td_matches matches;
     for (const char *chain = setup->match; chain && td_match_chain_next(&chain, &entry);)

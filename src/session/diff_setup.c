@@ -4,6 +4,8 @@
 #include "compare/layout_text.h"
 #include "session/pairs_file.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 tdbg_status td_diff_setup_policy(struct td_policy *out, const struct td_diff_setup *s,
@@ -33,6 +35,11 @@ tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, struct tdbg_e
     if (setup->threshold > 1)
         return td_fail(error, TDBG_MISUSE, "a threshold of %g; similarity lies between 0 and 1",
                        setup->threshold);
+    if (setup->threshold == 0)
+        return td_fail(error, TDBG_MISUSE, "a threshold of 0, at which all names are alike; it is above 0");
+    if (setup->top > TD_MOST_TOP)
+        return td_fail(error, TDBG_MISUSE, "%" PRId64 " worst elements of a pair; at most %d are kept",
+                       setup->top, TD_MOST_TOP);
     if (setup->layout && td_layout_text_axes(setup->layout) < 0)
         return td_fail(error, TDBG_MISUSE, "'%s' is no layout; write it as 'b h t d -> t h d'",
                        setup->layout);
@@ -42,15 +49,14 @@ tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, struct tdbg_e
 tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, const struct td_diff_setup *setup,
                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
 {
-    enum { MOST = 1000 };
+    TD_TRY(td_diff_setup_check(setup, error));
     struct td_pairs pairs = {0};
     struct td_diff_options options = {
-        .match = {setup->match, setup->threshold, setup->manual, setup->manual_count},
+        .match = {setup->match, fmax(setup->threshold, 0), setup->manual, setup->manual_count},
         .reference = setup->reference,
         .layout = setup->layout,
-        .top = setup->top < MOST ? (int)setup->top : MOST,
+        .top = (int)setup->top,
     };
-    TD_TRY(td_diff_setup_check(setup, error));
     TD_TRY(td_diff_setup_policy(&options.policy, setup, error));
     if (setup->pairs) {
         TD_TRY(td_pairs_read(&pairs, setup->pairs, error));

@@ -7,16 +7,19 @@
 
 struct td_diff_setup {
     const char *match, *pairs, *policy, *reference, *layout; /* NULL: not given */
-    double threshold;                                        /* 0: the default */
+    double threshold;                                        /* negative: the default */
     double rtol, atol;                                       /* negative: not given */
     int64_t top;
     const struct td_name_pair *manual; /* pairs by hand that are in no file, instead of `pairs` */
     size_t manual_count;
 };
 
-#define TD_DIFF_SETUP                    \
-    {                                    \
-        .rtol = -1, .atol = -1, .top = 5 \
+/* Worst elements of one pair: more than anybody reads, and a page can show. */
+enum { TD_MOST_TOP = 1000 };
+
+#define TD_DIFF_SETUP                                     \
+    {                                                     \
+        .threshold = -1, .rtol = -1, .atol = -1, .top = 5 \
     }
 
 /* The rule that the options ask for. */

@@ -178,6 +178,7 @@ BAD_SETTINGS = [
     ({"match": "program:touch BAIT"}, 403, "a matcher that is a program runs only from the command line"),
     ({"threshold": "x"}, 400, '"threshold" is not a number of 0 to 1'),
     ({"threshold": 1.5}, 400, '"threshold" is not a number of 0 to 1'),
+    ({"threshold": 0}, 400, "a threshold of 0, at which all names are alike; it is above 0"),
     ({"threshold": -0.5}, 400, '"threshold" is not a number of 0 to 1'),
     ({"policy": "lenient"}, 400, "no policy 'lenient'; there are noise and strict"),
     ({"policy": "strict", "rtol": 0.1}, 400, "one rule at a time: a policy, rtol and atol, or a reference"),
