@@ -103,9 +103,25 @@ static void insert_size(struct td_shape *s, int axis, int64_t size)
 
 /* --- variants of one side ------------------------------------------------------------------------------ */
 
+/* Experts one by one, as who stacks them does: along an axis of their own, the first. */
+static void keep_stacked(struct variants *all, const struct td_item *item)
+{
+    struct variant v = {.shape = item->parts[0]->shape, .cost = COST_JOIN};
+    if (v.shape.ndim < 1 || v.shape.ndim == TD_MAX_DIMS)
+        return;
+    insert_size(&v.shape, 0, item->part_count);
+    add_step(&v, (struct td_step){.kind = TD_STEP_JOIN, .from = 1});
+    add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
+    keep(all, &v);
+}
+
 static void shard_variants(struct variants *all, const struct td_item *item)
 {
     struct variant base = {.shape = item->parts[0]->shape};
+    if (item->experts == TD_EXPERTS_JOINED) {
+        keep_stacked(all, item);
+        return;
+    }
     if (item->part_count == 1) {
         keep(all, &base);
         return;
@@ -563,29 +579,4 @@ void td_candidates_release(struct td_candidates *c)
 {
     free(c->list);
     *c = (struct td_candidates){0};
-}
-
-void td_head_sizes_add(struct td_head_sizes *heads, const struct td_shape *shape)
-{
-    if (shape->ndim < 3)
-        return;
-    int64_t size = shape->size[shape->ndim - 1];
-    /* A head is rarely narrower than 8 or wider than 512. */
-    if (size < 8 || size > 512 || heads->count == 16)
-        return;
-    for (int i = 0; i < heads->count; i++)
-        if (heads->size[i] == size)
-            return;
-    heads->size[heads->count++] = size;
-}
-
-void td_head_sizes_guess(struct td_head_sizes *heads)
-{
-    /* Of published models; 8 and 16 are what tests of them use. */
-    static const int64_t usual[] = {64, 128, 256, 32, 80, 96, 112, 160, 192, 40, 48, 16, 8};
-    if (heads->count > 0)
-        return;
-    heads->guessed = true;
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        heads->size[heads->count++] = usual[i];
 }

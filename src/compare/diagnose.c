@@ -156,8 +156,18 @@ double td_dot(const double *x, const double *y, int64_t count)
     return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
+bool td_is_touched(const struct td_evidence *e, int64_t shares, double error, double power)
+{
+    /* A share with next to no power of its own is measured by a hundredth of what all have on average. */
+    double typical = e->power_a / (double)shares;
+    return error > e->c->floor * e->c->floor * fmax(power, 0.01 * typical);
+}
+
 const char *td_axis_word(const struct td_evidence *e, int axis)
 {
+    bool experts = e->c->item_a->experts || e->c->item_b->experts;
+    if (experts && axis == 0 && e->shape.ndim > 1)
+        return "expert";
     if (axis == e->token_axis)
         return "token";
     if (axis == e->shape.ndim - 1)
@@ -168,7 +178,17 @@ const char *td_axis_word(const struct td_evidence *e, int axis)
 const char *td_axis_plural(const struct td_evidence *e, int axis)
 {
     const char *word = td_axis_word(e, axis);
-    return word[0] == 't' ? "tokens" : word[0] == 'c' ? "channels" : word[0] == 'h' ? "heads" : "indices";
+    switch (word[0]) {
+    case 'e':
+        return "experts";
+    case 't':
+        return "tokens";
+    case 'c':
+        return "channels";
+    case 'h':
+        return "heads";
+    }
+    return "indices";
 }
 
 void td_print_indices(char *out, size_t size, const bool *flags, int64_t count)

@@ -40,10 +40,14 @@ double td_rest(const struct td_evidence *e, const double *x);
 /* The sum of x y. */
 double td_dot(const double *x, const double *y, int64_t count);
 
+/* One of so many shares of the elements, with that squared error and power of A, is off by more than the
+ * floor. */
+bool td_is_touched(const struct td_evidence *e, int64_t shares, double error, double power);
+
 /* "3", "0-2", "0, 4-6 and 9 more": the set bits of `flags` for people. */
 void td_print_indices(char *out, size_t size, const bool *flags, int64_t count);
 
-/* "token", "head", "channel" or "index" for axis i. */
+/* "expert", "token", "head", "channel" or "index" for axis i. */
 const char *td_axis_word(const struct td_evidence *e, int axis);
 const char *td_axis_plural(const struct td_evidence *e, int axis);
 

@@ -98,6 +98,7 @@ static const struct row in_layer[] = {
     {"ffn_gate_exps", TD_ROLE_MLP_GATE},
     {"ffn_up_exps", TD_ROLE_MLP_UP},
     {"ffn_down_exps", TD_ROLE_MLP_DOWN},
+    {"ffn_gate_up_exps", TD_ROLE_MLP_GATE_UP},
     {"ffn_gate_shexp", TD_ROLE_MLP_GATE},
     {"ffn_up_shexp", TD_ROLE_MLP_UP},
     {"ffn_down_shexp", TD_ROLE_MLP_DOWN},
@@ -118,6 +119,7 @@ static const struct row in_layer[] = {
     {"w1", TD_ROLE_MLP_GATE},
     {"w3", TD_ROLE_MLP_UP},
     {"w2", TD_ROLE_MLP_DOWN},
+    {"w13", TD_ROLE_MLP_GATE_UP}, /* vLLM's experts */
     {"feed_forward", TD_ROLE_MLP},
     /* Hugging Face: bert and kin */
     {"attention.self.query", TD_ROLE_ATTN_Q},
@@ -250,7 +252,8 @@ static enum td_part_kind cut_kind(const char *stage, size_t *length)
         *length = cut;
         return kinds[i].kind;
     }
-    /* Megatron's norm lives in the module behind it, and torch's q, k and v in that of attention. */
+    /* Megatron's norm lives in the module behind it, torch's q, k and v in that of attention, and stacked
+     * experts in that of all of them. */
     static const struct {
         const char *ending, *module;
         enum td_part_kind kind;
@@ -259,6 +262,12 @@ static enum td_part_kind cut_kind(const char *stage, size_t *length)
         {"layer_norm_bias", "layer_norm", TD_PART_BIAS},
         {"in_proj_weight", "in_proj", TD_PART_WEIGHT},
         {"in_proj_bias", "in_proj", TD_PART_BIAS},
+        {"gate_up_proj_bias", "gate_up_proj", TD_PART_BIAS},
+        {"down_proj_bias", "down_proj", TD_PART_BIAS},
+        {"w13_weight", "w13", TD_PART_WEIGHT},
+        {"w13_bias", "w13", TD_PART_BIAS},
+        {"w2_weight", "w2", TD_PART_WEIGHT},
+        {"w2_bias", "w2", TD_PART_BIAS},
     };
     for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
         size_t cut = *length;
@@ -294,6 +303,14 @@ static bool is_one_of(const struct td_word *word, const char *const *words)
     return false;
 }
 
+static int64_t number_of(const struct td_word *word)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < word->length; i++)
+        number = number * 10 + (word->text[i] - '0');
+    return number;
+}
+
 /* What the words of the stage add: attention to another stack, one expert of many. */
 static void read_stage_words(const char *stage, size_t length, struct td_identity *out)
 {
@@ -303,14 +320,13 @@ static void read_stage_words(const char *stage, size_t length, struct td_identit
     for (size_t at = 0; td_word_next(stage, length, &at, false, &word); before = word) {
         if (is_one_of(&word, across) || td_word_is(&word, "EncDecAttention"))
             out->cross = true;
-        if (td_word_is(&word, "shexp") ||
-            (is_one_of(&word, experts) && before.length && td_word_is(&before, "shared")))
-            out->expert = -2;
-        if (!word.number || !before.length || !is_one_of(&before, experts) || word.length > 9)
-            continue;
-        out->expert = 0;
-        for (size_t i = 0; i < word.length; i++)
-            out->expert = out->expert * 10 + (word.text[i] - '0');
+        bool names_experts = is_one_of(&word, experts);
+        if (td_word_is(&word, "shexp") || (names_experts && before.length && td_word_is(&before, "shared")))
+            out->expert = TD_SHARED_EXPERT;
+        else if (names_experts && out->expert == TD_NO_EXPERT)
+            out->expert = TD_ALL_EXPERTS;
+        if (word.number && before.length && is_one_of(&before, experts) && word.length <= 9)
+            out->expert = number_of(&word);
     }
 }
 
@@ -363,9 +379,17 @@ bool td_names_norm(const char *stage)
     return last.length && is_one_of(&last, norms);
 }
 
+/* Hugging Face keeps stacked experts as parameters of their module, without a word for what they are. */
+static bool is_stacked_parameter(const struct td_identity *id, const char *stage, size_t length)
+{
+    return id->expert == TD_ALL_EXPERTS && id->kind == TD_PART_OUTPUT &&
+           (cut_ending(stage, &length, "experts.gate_up_proj", ".") ||
+            cut_ending(stage, &length, "experts.down_proj", "."));
+}
+
 struct td_identity td_role_of(const char *name, int64_t layer, const char *stage)
 {
-    struct td_identity out = {.expert = -1};
+    struct td_identity out = {.expert = TD_NO_EXPERT};
     struct td_name parts = td_name_split(name);
     size_t length = strlen(stage);
     const char *own = parts.key ? parts.key : parts.file + parts.folder;
@@ -379,6 +403,8 @@ struct td_identity td_role_of(const char *name, int64_t layer, const char *stage
     out.role = find_role(stage, length, layer >= 0);
     if (layer >= 0) {
         read_stage_words(stage, length, &out);
+        if (is_stacked_parameter(&out, stage, length))
+            out.kind = TD_PART_WEIGHT;
         own_length -= own_length < strlen(stage) ? own_length : strlen(stage);
     }
     read_stack(own, own_length, &out);

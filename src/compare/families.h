@@ -46,12 +46,14 @@ enum td_role {
 enum td_part_kind { TD_PART_OUTPUT, TD_PART_INPUT, TD_PART_WEIGHT, TD_PART_BIAS };
 enum td_stack { TD_STACK_MAIN, TD_STACK_ENCODER, TD_STACK_VISION, TD_STACK_AUDIO, TD_STACKS };
 
+enum td_experts { TD_NO_EXPERT = -1, TD_SHARED_EXPERT = -2, TD_ALL_EXPERTS = -3 /* stacked */ };
+
 struct td_identity {
     enum td_role role;
     enum td_part_kind kind;
     bool gradient;
     bool cross;     /* attention to another stack */
-    int64_t expert; /* -1: none; -2: the shared one */
+    int64_t expert; /* or one of td_experts */
     enum td_stack stack;
     bool decoder; /* the name says so; an "encoder" on a side without decoders is the main stack */
 };
@@ -59,6 +61,12 @@ struct td_identity {
 /* `stage` is the part of `name` after the layer, or the name when there is no layer (-1). The kind is known
  * even where the role is not. */
 struct td_identity td_role_of(const char *name, int64_t layer, const char *stage);
+
+/* What tells tensors of one role and layer apart, but for the expert, as one number. */
+static inline int td_identity_traits(const struct td_identity *id)
+{
+    return (int)id->stack * 16 + (int)id->kind * 4 + id->gradient * 2 + id->cross;
+}
 
 /* The stack that the part of a name in front of the layer tells: name[0, length). */
 enum td_stack td_stack_of(const char *name, size_t length);

@@ -9,6 +9,9 @@
 #include "compare/families.h"
 #include "tensor/tensor.h"
 
+/* Of a mixture: all experts of a layer in one tensor, or one by one and joined to be compared with that. */
+enum td_experts_stored { TD_EXPERTS_APART, TD_EXPERTS_STACKED, TD_EXPERTS_JOINED };
+
 struct td_item {
     const char *name;  /* without the rank when sharded */
     int64_t layer;     /* -1: the name has none */
@@ -19,6 +22,7 @@ struct td_item {
     size_t order;      /* place in the order of execution */
     bool parameter;    /* a weight or bias, by its name: stored, not computed */
     bool torn;         /* a shard of a set that is not whole: other ranks of it are missing */
+    enum td_experts_stored experts;
     int part_count;
     const struct td_tensor *const *parts; /* in rank order */
 };

@@ -361,7 +361,7 @@ void td_step_print(char *out, size_t size, char side, const struct td_step *s)
     char text[256] = "";
     switch (s->kind) {
     case TD_STEP_JOIN:
-        snprintf(text, sizeof text, "concatenate shards on axis %d", s->axis);
+        snprintf(text, sizeof text, "concatenate %s on axis %d", s->from ? "experts" : "shards", s->axis);
         break;
     case TD_STEP_SUM:
         snprintf(text, sizeof text, s->from ? "sum axis %d" : "sum shards", s->axis);

@@ -11,7 +11,7 @@
 #include "tensor/operand.h"
 
 enum td_step_kind {
-    TD_STEP_JOIN,    /* shards concatenated along `axis` */
+    TD_STEP_JOIN,    /* shards concatenated along `axis`; experts where `from` is not 0 */
     TD_STEP_SUM,     /* shards, or the indices of `axis`, added up */
     TD_STEP_FIRST,   /* replicated shards: the first, or number `from`, stands for all */
     TD_STEP_TAKE,    /* index `from` of `axis`; the axis goes */

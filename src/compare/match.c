@@ -115,11 +115,43 @@ static tdbg_status run_chain(struct td_matching *m, const char *chain, struct td
 
 /* --- what strategies share ----------------------------------------------------------------------------- */
 
+static const struct td_expert_set *set_at(const struct td_matching *m, enum td_which which, size_t index)
+{
+    return index < m->side[which]->count ? NULL : &m->sets[which][index - m->side[which]->count];
+}
+
+const struct td_item *td_item_at(const struct td_matching *m, enum td_which which, size_t index)
+{
+    const struct td_expert_set *set = set_at(m, which, index);
+    return set ? set->item : &m->side[which]->items[index];
+}
+
+bool td_is_free(const struct td_matching *m, enum td_which which, size_t index)
+{
+    const struct td_expert_set *set = set_at(m, which, index);
+    if (!set)
+        return !m->paired[which][index];
+    for (size_t i = 0; i < set->count; i++)
+        if (m->paired[which][set->members[i]])
+            return false;
+    return true;
+}
+
+static void take(struct td_matching *m, enum td_which which, size_t index)
+{
+    const struct td_expert_set *set = set_at(m, which, index);
+    for (size_t i = 0; set && i < set->count; i++)
+        m->paired[which][set->members[i]] = true;
+    if (!set)
+        m->paired[which][index] = true;
+}
+
 void td_pair(struct td_matching *m, size_t a, size_t b, enum td_strategy strategy)
 {
     m->pairs[m->count++] = (struct td_match){
-        .a = &m->side[TD_SIDE_A]->items[a], .b = &m->side[TD_SIDE_B]->items[b], .strategy = strategy};
-    m->paired[TD_SIDE_A][a] = m->paired[TD_SIDE_B][b] = true;
+        .a = td_item_at(m, TD_SIDE_A, a), .b = td_item_at(m, TD_SIDE_B, b), .strategy = strategy};
+    take(m, TD_SIDE_A, a);
+    take(m, TD_SIDE_B, b);
 }
 
 bool td_layers_clash(const struct td_matching *m, size_t a, size_t b)
@@ -282,7 +314,6 @@ static tdbg_status collect(struct td_matching *m, struct td_matches *out, struct
                 (struct position){anchors[b->items[i].order], true, b->items[i].order, {.b = &b->items[i]}};
     qsort(list, count, sizeof *list, compare_positions);
 
-    td_arena_init(&out->arena, TD_MAX_METADATA);
     out->pairs = td_arena_array(&out->arena, count + 1, sizeof *out->pairs);
     if (!out->pairs)
         return td_fail_nomem(error);
@@ -353,6 +384,8 @@ static tdbg_status prepare(struct td_matching *m, struct tdbg_error *error)
         identify(m, which);
     }
     unite_stacks(m);
+    for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++)
+        TD_TRY(td_match_find_experts(m, which, error));
     /* Every pair takes one item at least that was in none before; a person may say what he likes. */
     size_t most = m->side[0]->count + m->side[1]->count + m->options->manual_count;
     m->pairs = td_arena_array(&m->scratch, most + 1, sizeof *m->pairs);
@@ -371,6 +404,8 @@ tdbg_status td_match_sides(struct td_matches *out, const struct td_side *a, cons
     const char *chain = m.options->strategy && *m.options->strategy ? m.options->strategy : "auto";
     struct td_matches result = {0};
     td_arena_init(&m.scratch, TD_MAX_METADATA);
+    td_arena_init(&result.arena, TD_MAX_METADATA);
+    m.kept = &result.arena;
     tdbg_status status = prepare(&m, error);
     if (status == TDBG_OK)
         status = td_match_manual(&m, NULL, error);
@@ -381,6 +416,8 @@ tdbg_status td_match_sides(struct td_matches *out, const struct td_side *a, cons
     td_arena_release(&m.scratch);
     if (status == TDBG_OK)
         *out = result;
+    else
+        td_matches_release(&result);
     return status;
 }
 

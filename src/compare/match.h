@@ -7,7 +7,8 @@
  *     exact     the same name
  *     fuzzy     names of one tensor in the families of Hugging Face, Megatron, llama.cpp, vLLM, else similar
  *               words above a threshold
- *     fused     q, k, v (or gate, up) on one side, one fused tensor on the other
+ *     fused     q, k, v (or gate, up) on one side, one fused tensor on the other; experts one by one on one
+ *               side, stacked on the other
  *     shape     what is left: the only candidates of a shape, confirmed by their values
  *     regex     the user's rule with captures
  *     manual    pairs files; the user's program. Always first: what a person said counts

@@ -1,7 +1,9 @@
-/* match_fused.c: q, k, v on one side and one tensor of all three on the other; gate and up likewise.
+/* match_fused.c: q, k, v on one side and one tensor of all three on the other; gate and up likewise. And
+ * experts one by one on one side, stacked on the other.
  *
  * The fused tensor is in as many pairs as it has parts; which part each is, is said in the pair. Where the
- * part lies within it (side by side, or head by head) the values tell later.
+ * part lies within it (side by side, or head by head) the values tell later. All experts of a layer are one
+ * pair, or one part of one where gate and up are fused besides.
  */
 #include "compare/match_strategy.h"
 
@@ -47,19 +49,19 @@ static int compare_owners(const void *x, const void *y)
 static tdbg_status owners_init(struct owners *out, struct td_matching *m, enum td_which which,
                                struct tdbg_error *error)
 {
-    const struct td_side *side = m->side[which];
-    *out = (struct owners){.list = td_arena_array(&m->scratch, side->count + 1, sizeof *out->list)};
+    size_t items = m->side[which]->count, all = items + m->set_count[which];
+    *out = (struct owners){.list = td_arena_array(&m->scratch, all + 1, sizeof *out->list)};
     if (!out->list)
         return td_fail_nomem(error);
-    for (size_t i = 0; i < side->count; i++) {
-        const struct td_identity *id = &m->identity[which][i];
-        if (m->paired[which][i] || id->role == TD_ROLE_NONE)
+    for (size_t i = 0; i < all; i++) {
+        const struct td_identity *id =
+            i < items ? &m->identity[which][i] : &m->sets[which][i - items].identity;
+        if (!td_is_free(m, which, i) || id->role == TD_ROLE_NONE)
             continue;
-        int64_t layer = side->items[i].layer;
+        int64_t layer = td_item_at(m, which, i)->layer;
         if (layer >= 0 && which == TD_SIDE_B)
             layer -= m->layer_offset;
-        int traits = (int)id->stack * 16 + (int)id->kind * 4 + id->gradient * 2 + id->cross;
-        out->list[out->count++] = (struct owner){layer, id->expert, traits, id->role, i};
+        out->list[out->count++] = (struct owner){layer, id->expert, td_identity_traits(id), id->role, i};
     }
     qsort(out->list, out->count, sizeof *out->list, compare_owners);
     return TDBG_OK;
@@ -97,11 +99,11 @@ static void pair_parts(struct td_matching *m, enum td_which whole, const struct 
         enum td_role roles[MAX_PARTS];
         size_t part[MAX_PARTS], index = fused->list[i].index, only;
         int of = td_role_parts(fused->list[i].role, roles), found = 0;
-        if (of == 0 || m->paired[whole][index] ||
+        if (of == 0 || !td_is_free(m, whole, index) ||
             !find_only(fused, &fused->list[i], fused->list[i].role, &only))
             continue;
         while (found < of && find_only(parts, &fused->list[i], roles[found], &part[found]) &&
-               !m->paired[!whole][part[found]])
+               td_is_free(m, !whole, part[found]))
             found++;
         for (int p = 0; found == of && p < of; p++) {
             bool in_a = whole == TD_SIDE_A;
@@ -112,12 +114,29 @@ static void pair_parts(struct td_matching *m, enum td_which whole, const struct 
     }
 }
 
+/* Pairs experts one by one on either side with all of them on the other. Two sets that are left are experts
+ * that differ in number or shape, and stay apart. */
+static void pair_experts(struct td_matching *m, const struct owners *a, const struct owners *b)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        const struct owner *mine = &a->list[i];
+        size_t other, only;
+        if (mine->expert != TD_ALL_EXPERTS || !find_only(a, mine, mine->role, &only) ||
+            !find_only(b, mine, mine->role, &other))
+            continue;
+        bool sets[] = {mine->index >= m->side[TD_SIDE_A]->count, other >= m->side[TD_SIDE_B]->count};
+        if (sets[0] != sets[1] && td_is_free(m, TD_SIDE_A, mine->index) && td_is_free(m, TD_SIDE_B, other))
+            td_pair(m, mine->index, other, TD_MATCH_FUSED);
+    }
+}
+
 tdbg_status td_match_fused(struct td_matching *m, const char *argument, struct tdbg_error *error)
 {
     (void)argument;
     struct owners a, b;
     TD_TRY(owners_init(&a, m, TD_SIDE_A, error));
     TD_TRY(owners_init(&b, m, TD_SIDE_B, error));
+    pair_experts(m, &a, &b);
     pair_parts(m, TD_SIDE_A, &a, &b);
     pair_parts(m, TD_SIDE_B, &b, &a);
     return TDBG_OK;

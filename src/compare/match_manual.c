@@ -1,9 +1,12 @@
 /* match_manual.c: pairs a person said: a pairs file, the user's program.
  *
  * A name nobody has is a mistake to report: passing over it would compare less than was asked for. A sharded
- * tensor may be called by its own name or by its first shard's, which is what a listing of the files shows.
+ * tensor may be called by its own name or by its first shard's, which is what a listing of the files shows;
+ * the experts of a layer, all in one, by the name with a '*' that --save-pairs writes.
  */
 #include "compare/match_strategy.h"
+
+#include <string.h>
 
 struct names {
     struct td_keys items, first_parts;
@@ -32,6 +35,11 @@ static tdbg_status find(const struct td_matching *m, const struct names *names, 
     if (n == 0) {
         keys = &names->first_parts;
         n = td_keys_find(keys, name, &first);
+    }
+    for (size_t i = 0; n == 0 && i < m->set_count[which]; i++) {
+        *out = m->side[which]->count + i;
+        if (strcmp(m->sets[which][i].item->name, name) == 0 && (part || td_is_free(m, which, *out)))
+            return TDBG_OK;
     }
     if (n == 0)
         return td_fail(error, TDBG_NOTFOUND, "%s names '%s', which is not in %s", who, name, letters[which]);

@@ -7,17 +7,27 @@
 
 enum td_which { TD_SIDE_A, TD_SIDE_B };
 
+/* All experts of one layer that are stored one by one, as an item in so many parts (match_experts.c). */
+struct td_expert_set {
+    struct td_item *item;
+    struct td_identity identity;
+    size_t *members, count; /* indices of items */
+};
+
 struct td_matching {
     const struct td_side *side[2];
     bool *paired[2];                 /* one for each item */
     struct td_identity *identity[2]; /* likewise */
-    size_t common_folder[2];         /* length of the folders every name of the side begins with */
-    struct td_match *pairs;          /* room for every item of both sides, and for what a person said */
+    struct td_expert_set *sets[2];   /* set i has the index side->count + i among the items */
+    size_t set_count[2];
+    size_t common_folder[2]; /* length of the folders every name of the side begins with */
+    struct td_match *pairs;  /* room for every item of both sides, and for what a person said */
     size_t count;
     int64_t layer_offset;
     double threshold;
     const struct td_match_options *options;
     struct td_arena scratch; /* gone after the matching */
+    struct td_arena *kept;   /* that of the result */
 };
 
 /* `argument` is what follows the colon of "regex:FROM=>TO", or NULL. */
@@ -25,6 +35,14 @@ typedef tdbg_status td_strategy_run(struct td_matching *m, const char *argument,
 
 td_strategy_run td_match_manual, td_match_by_stage, td_match_exact, td_match_fuzzy, td_match_fused,
     td_match_by_shape, td_match_regex;
+
+/* Finds the sets of experts of one side. */
+TD_CHECK tdbg_status td_match_find_experts(struct td_matching *m, enum td_which which,
+                                           struct tdbg_error *error);
+
+/* Of an item or a set of experts. A set is free as long as all its experts are. */
+const struct td_item *td_item_at(const struct td_matching *m, enum td_which which, size_t index);
+bool td_is_free(const struct td_matching *m, enum td_which which, size_t index);
 
 void td_pair(struct td_matching *m, size_t a, size_t b, enum td_strategy strategy);
 

@@ -233,6 +233,9 @@ static bool find_place(struct td_side *side, struct td_item *item, struct standi
     struct td_identity id = td_role_of(item->name, item->layer, item->stage);
     item->role = id.role;
     item->cross = id.cross;
+    item->experts = id.expert == TD_ALL_EXPERTS ? TD_EXPERTS_STACKED : TD_EXPERTS_APART;
+    if (item->experts && id.role != TD_ROLE_NONE && !id.gradient && id.kind >= TD_PART_WEIGHT)
+        item->parameter = true;
     return true;
 }
 

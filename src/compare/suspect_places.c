@@ -36,13 +36,11 @@ static bool marginal_init(struct marginal *m, const struct td_evidence *e, int a
     return true;
 }
 
-/* An index is touched when its own relative error passes the floor. */
 static int64_t touched(const struct td_evidence *e, const struct marginal *m, bool *flags)
 {
     int64_t count = 0;
-    double floor = e->c->floor * e->c->floor, typical = e->power_a / (double)m->size;
     for (int64_t k = 0; k < m->size; k++) {
-        flags[k] = m->error[k] > floor * fmax(m->power[k], 0.01 * typical);
+        flags[k] = td_is_touched(e, m->size, m->error[k], m->power[k]);
         count += flags[k];
     }
     return count;

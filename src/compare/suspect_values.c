@@ -81,47 +81,108 @@ static struct sharing share(const struct td_evidence *e, int axis, bool along)
     return s;
 }
 
-static void describe_sharing(const struct td_evidence *e, const struct sharing *s, char *out, size_t size)
+/* `moved` tells which classes the numbers change by more than noise. Where those are half of the indices of
+ * an axis at most, they are named. */
+static void describe_sharing(const struct td_evidence *e, const struct sharing *s, const bool *moved,
+                             char *out, size_t size)
 {
-    if (s->along)
-        snprintf(out, size, "per %s (axis %d)", td_axis_word(e, s->axis), s->axis);
-    else
+    if (!s->along) {
         snprintf(out, size, "the same for every %s (axis %d)", td_axis_word(e, s->axis), s->axis);
+        return;
+    }
+    int64_t count = 0;
+    for (int64_t k = 0; k < s->classes; k++)
+        count += moved[k];
+    snprintf(out, size, "per %s (axis %d)", td_axis_word(e, s->axis), s->axis);
+    if (count == 0 || 2 * count > s->classes)
+        return;
+    char list[96];
+    td_print_indices(list, sizeof list, moved, s->classes);
+    size_t at = strlen(out);
+    snprintf(out + at, size - at, ", only %s %s",
+             count == 1 ? td_axis_word(e, s->axis) : td_axis_plural(e, s->axis), list);
 }
 
-static void suspect_shared(struct td_evidence *e, struct td_diagnosis *d, const struct sharing *s)
+/* What the classes of a sharing have: sums of a a, a b, b - a, and how many elements. */
+struct class_sums {
+    double *aa, *ab, *dd, *n;
+    bool *moved;
+};
+
+static bool class_sums_init(struct class_sums *c, const struct td_evidence *e, const struct sharing *s)
 {
-    double *sums = calloc((size_t)s->classes * 4, sizeof *sums);
-    if (!sums)
-        return;
-    double *aa = sums, *ab = sums + s->classes, *dd = sums + 2 * s->classes, *n = sums + 3 * s->classes;
+    c->aa = calloc((size_t)s->classes * 4, sizeof *c->aa);
+    c->moved = calloc((size_t)s->classes, sizeof *c->moved);
+    if (!c->aa || !c->moved) {
+        free(c->aa);
+        free(c->moved);
+        return false;
+    }
+    c->ab = c->aa + s->classes;
+    c->dd = c->ab + s->classes;
+    c->n = c->dd + s->classes;
     const double *a = e->a, *b = e->b;
     for (int64_t outer = 0; outer < s->outer; outer++)
         for (int64_t at = 0; at < s->size; at++, a += s->stride, b += s->stride)
             for (int64_t i = 0; i < s->stride; i++) {
                 int64_t k = s->along ? at : outer * s->stride + i;
-                aa[k] += a[i] * a[i];
-                ab[k] += a[i] * b[i];
-                dd[k] += b[i] - a[i];
-                n[k] += 1;
+                c->aa[k] += a[i] * a[i];
+                c->ab[k] += a[i] * b[i];
+                c->dd[k] += b[i] - a[i];
+                c->n[k] += 1;
             }
-    double rest_bias = e->power_d, rest_scale = e->power_b, low = INFINITY, high = -INFINITY;
+    return true;
+}
+
+static void class_sums_release(struct class_sums *c)
+{
+    free(c->aa);
+    free(c->moved);
+}
+
+static void enter_offsets(struct td_evidence *e, struct td_diagnosis *d, const struct sharing *s,
+                          const struct class_sums *c)
+{
+    double rest = e->power_d;
     for (int64_t k = 0; k < s->classes; k++) {
-        rest_bias -= n[k] > 0 ? dd[k] * dd[k] / n[k] : 0;
-        rest_scale -= aa[k] > 0 ? ab[k] * ab[k] / aa[k] : 0;
-        if (aa[k] > 0) {
-            low = fmin(low, ab[k] / aa[k]);
-            high = fmax(high, ab[k] / aa[k]);
-        }
+        double change = c->n[k] > 0 ? c->dd[k] * c->dd[k] / c->n[k] : 0;
+        rest -= change;
+        c->moved[k] = td_is_touched(e, s->classes, change, c->aa[k]);
     }
-    char how[96];
-    describe_sharing(e, s, how, sizeof how);
-    double classes = (double)s->classes;
-    td_enter(e, d, TD_IS_BIAS, rest_bias, classes, "%.1f %% explained by an offset %s",
-             100 * td_explained(e, rest_bias), how);
-    td_enter(e, d, TD_IS_CHANNEL_SCALE, rest_scale, classes, "%.1f %% explained by factors %.4g to %.4g %s",
-             100 * td_explained(e, rest_scale), low, high, how);
-    free(sums);
+    char how[224];
+    describe_sharing(e, s, c->moved, how, sizeof how);
+    td_enter(e, d, TD_IS_BIAS, rest, (double)s->classes, "%.1f %% explained by an offset %s",
+             100 * td_explained(e, rest), how);
+}
+
+static void enter_factors(struct td_evidence *e, struct td_diagnosis *d, const struct sharing *s,
+                          const struct class_sums *c)
+{
+    double rest = e->power_b, low = INFINITY, high = -INFINITY;
+    for (int64_t k = 0; k < s->classes; k++) {
+        if (!(c->aa[k] > 0))
+            continue;
+        double factor = c->ab[k] / c->aa[k];
+        rest -= factor * c->ab[k];
+        low = fmin(low, factor);
+        high = fmax(high, factor);
+        c->moved[k] = td_is_touched(e, s->classes, (factor - 1) * (factor - 1) * c->aa[k], c->aa[k]);
+    }
+    char how[224];
+    describe_sharing(e, s, c->moved, how, sizeof how);
+    td_enter(e, d, TD_IS_CHANNEL_SCALE, rest, (double)s->classes,
+             "%.1f %% explained by factors %.4g to %.4g %s", 100 * td_explained(e, rest), low, high, how);
+}
+
+static void suspect_shared(struct td_evidence *e, struct td_diagnosis *d, const struct sharing *s)
+{
+    struct class_sums c;
+    if (!class_sums_init(&c, e, s))
+        return;
+    enter_offsets(e, d, s, &c);
+    memset(c.moved, 0, (size_t)s->classes * sizeof *c.moved);
+    enter_factors(e, d, s, &c);
+    class_sums_release(&c);
 }
 
 static void suspect_offset(struct td_evidence *e, struct td_diagnosis *d)

@@ -82,7 +82,7 @@ void td_item_json(struct td_json *j, const char *key, const struct td_item *item
     td_json_key(j, "shape");
     td_json_ints(j, t->shape.size, (size_t)t->shape.ndim);
     if (item->part_count > 1)
-        td_json_field_int(j, "shards", item->part_count);
+        td_json_field_int(j, item->experts == TD_EXPERTS_JOINED ? "experts" : "shards", item->part_count);
     td_json_end_object(j);
 }
 
