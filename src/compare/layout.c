@@ -115,8 +115,51 @@ static void slice_joined(struct td_operand *o, const struct td_step *s)
     o->part_count = kept;
 }
 
-static tdbg_status slice(struct td_operand *o, const struct td_step *s, struct tdbg_error *error)
+/* Rows of a tensor of packed blocks are a tensor of packed blocks, where they begin with a block: one for
+ * each index of the axis in front, which is the only one there may be. */
+static tdbg_status slice_blocks(struct td_operand *o, const struct td_step *s, struct td_arena *arena,
+                                struct tdbg_error *error)
 {
+    const struct td_tensor *whole = o->stored[0];
+    int64_t inner = 1, outer = s->axis > 0 ? o->shape.size[s->axis - 1] : 1, before = 1;
+    for (int i = 0; i < o->shape.ndim; i++)
+        *(i < s->axis ? &before : &inner) *= i == s->axis ? 1 : o->shape.size[i];
+    int64_t row = o->shape.size[s->axis] * inner;
+    const struct td_dtype_facts *facts = td_dtype_facts(whole->dtype);
+    if (!single(o) || facts->kind != TD_BLOCK || before != outer || inner % facts->block || outer < 1)
+        return td_fail(error, TDBG_MISMATCH,
+                       "a part of a quantised or sparse tensor that has no blocks of its own");
+    struct td_tensor *parts = td_arena_array(arena, (size_t)outer * 2, sizeof *parts);
+    const struct td_tensor **stored = td_arena_array(arena, (size_t)outer, sizeof(*stored));
+    if (!parts || !stored)
+        return td_fail_nomem(error);
+    for (int64_t i = 0; i < outer; i++) {
+        struct td_tensor *t = &parts[i];
+        *t = o->parts[0];
+        t->view.data += (i * row + s->from * inner) / facts->block * (int64_t)facts->bytes;
+        t->shape.size[s->axis] = s->to - s->from;
+        if (s->axis > 0)
+            t->shape.size[s->axis - 1] = 1;
+        t->view.shape = t->shape;
+        t->count = t->view.count = (s->to - s->from) * inner;
+        parts[outer + i] = *t; /* as it is stored: later steps change the other one */
+        stored[i] = &parts[outer + i];
+        if (s->kind == TD_STEP_TAKE)
+            remove_axis(t, s->axis);
+    }
+    o->parts = parts;
+    o->stored = stored;
+    o->part_count = (int)outer;
+    o->join = TD_JOIN_CONCAT;
+    o->axis = s->axis > 0 ? s->axis - 1 : 0;
+    return TDBG_OK;
+}
+
+static tdbg_status slice(struct td_operand *o, const struct td_step *s, struct td_arena *arena,
+                         struct tdbg_error *error)
+{
+    if (!td_tensor_is_dense(&o->parts[0]))
+        return slice_blocks(o, s, arena, error);
     if (!single(o) && o->join == TD_JOIN_CONCAT && s->axis == o->axis) {
         if (s->kind == TD_STEP_TAKE || s->from >= s->to)
             return td_fail(error, TDBG_MISMATCH, "an index across shards");
@@ -282,7 +325,8 @@ static tdbg_status apply(struct td_operand *o, const struct td_step *s, struct t
                          struct tdbg_error *error)
 {
     bool order_kept = s->kind == TD_STEP_SQUEEZE || s->kind == TD_STEP_RESHAPE || s->kind == TD_STEP_JOIN ||
-                      s->kind == TD_STEP_FIRST || (s->kind == TD_STEP_SUM && !single(o));
+                      s->kind == TD_STEP_FIRST || (s->kind == TD_STEP_SUM && !single(o)) ||
+                      s->kind == TD_STEP_SLICE || s->kind == TD_STEP_TAKE;
     if (!order_kept && !td_tensor_is_dense(&o->parts[0]))
         return td_fail(error, TDBG_MISMATCH, "a quantised or sparse tensor in another order of axes");
     switch (s->kind) {
@@ -290,6 +334,7 @@ static tdbg_status apply(struct td_operand *o, const struct td_step *s, struct t
         return join_parts(o, s->axis, error);
     case TD_STEP_FIRST:
         o->parts += s->from;
+        o->stored += s->from;
         o->part_count = 1;
         return TDBG_OK;
     case TD_STEP_SUM:
@@ -299,7 +344,7 @@ static tdbg_status apply(struct td_operand *o, const struct td_step *s, struct t
         return TDBG_OK;
     case TD_STEP_TAKE:
     case TD_STEP_SLICE:
-        return slice(o, s, error);
+        return slice(o, s, arena, error);
     case TD_STEP_SQUEEZE:
         squeeze(o);
         return TDBG_OK;

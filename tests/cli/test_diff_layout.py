@@ -186,6 +186,42 @@ def test_another_order_of_a_quantised_side(tdbg, tmp_path, name, turned):
         assert answer["summary"]["within"] == 3 and any("permute" in s for s in answer["pairs"][0]["layout"]["steps"])
 
 
+def by_heads(parts, heads):
+    """q, k and v of each head side by side, as GPT-NeoX has them."""
+    return np.stack([p.reshape(heads, -1, *p.shape[1:]) for p in parts], 1).reshape(-1, *parts[0].shape[1:])
+
+
+@pytest.mark.parametrize("fuse", [np.concatenate, lambda parts: by_heads(parts, 4)], ids=["whole", "by head"])
+@pytest.mark.parametrize("fused_name", ["blk.{}.attn_qkv", "model.layers.{}.self_attn.qkv_proj"])
+def test_fused_weight_and_bias_of_gguf(tdbg, tmp_path, fuse, fused_name):
+    """Rows of a block format are blocks too: q, k and v can be cut out of it. Biases are stored in full."""
+    apart, fused = Gguf(), Gguf()
+    for n in range(2):
+        weights, biases = [values(128, 64) for _ in "qkv"], [values(128) for _ in "qkv"]
+        for name, w, b in zip("qkv", weights, biases):
+            apart.tensor(f"blk.{n}.attn_{name}.weight", "q8_0", [128, 64], q8_0(w))
+            apart.tensor(f"blk.{n}.attn_{name}.bias", "f32", [128], b.tobytes())
+        fused.tensor(f"{fused_name.format(n)}.weight", "q8_0", [384, 64], q8_0(fuse(weights)))
+        fused.tensor(f"{fused_name.format(n)}.bias", "f32", [384], fuse(biases).tobytes())
+    paths = tmp_path / "a.gguf", tmp_path / "b.gguf"
+    for path, file in zip(paths, (apart, fused)):
+        path.write_bytes(file.file())
+    for a, b in paths, paths[::-1]:
+        answer = tdbg.json("diff", a, b)
+        assert answer["summary"]["identical"] == 12 and {p["strategy"] for p in answer["pairs"]} == {"fused"}
+
+
+def test_wrong_part_of_a_fused_block_format(tdbg, tmp_path):
+    weights = {name: values(128, 64) for name in "qkv"}
+    write(tmp_path / "a", {f"blk.0.attn_{name}.weight.npy": w for name, w in weights.items()})
+    weights["k"][32:64] *= -1
+    fused = Gguf().tensor("blk.0.attn_qkv.weight", "q8_0", [384, 64], q8_0(np.concatenate(list(weights.values()))))
+    (tmp_path / "b.gguf").write_bytes(fused.file())
+    answer = json.loads(tdbg.run("diff", "--json", tmp_path / "a", tmp_path / "b.gguf").stdout)
+    assert [p["verdict"] for p in answer["pairs"]] == ["within", "diverged", "within"]
+    assert answer["first_divergence"]["name"] == "blk.0.attn_k.weight.npy"
+
+
 def test_an_outlier_does_not_choose_the_layout(tdbg, tmp_path):
     """Values fifty times as large correlate with each other by chance, in the wrong order too, when few are looked at."""
     weights = {f"layers.{n}.q.weight.npy": values(256, 40) * np.where(np.arange(40) == 1, 50, 1).astype(np.float32) for n in range(24)}
