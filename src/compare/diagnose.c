@@ -34,48 +34,56 @@ const char *td_mistake_name(enum td_kind_of_mistake kind)
 
 /* --- evidence ------------------------------------------------------------------------------------------ */
 
-/* The first rows that fit the limit: leading axes are cut, the rest stays whole. */
-static void cut_to_limit(struct td_evidence *e, const struct td_shape *whole, int64_t count)
-{
-    e->shape = *whole;
-    e->count = count;
-    for (int i = 0; i < e->shape.ndim && e->count > TD_EVIDENCE_LIMIT; i++) {
-        int64_t row = e->count / e->shape.size[i];
-        int64_t keep = row < TD_EVIDENCE_LIMIT ? TD_EVIDENCE_LIMIT / row : 1;
-        e->shape.size[i] = keep;
-        e->count = row * keep;
-    }
-}
-
-static tdbg_status load_sides(struct td_evidence *e, struct tdbg_error *error)
-{
-    struct td_arena arena;
-    struct td_operand a, b;
-    td_arena_init(&arena, TD_MAX_METADATA);
-    tdbg_status status = td_operand_make(&a, e->c->item_a, &e->c->layout->a, &arena, error);
-    if (status == TDBG_OK)
-        status = td_operand_make(&b, e->c->item_b, &e->c->layout->b, &arena, error);
-    if (status == TDBG_OK) {
-        cut_to_limit(e, &a.shape, a.count);
-        size_t n = (size_t)e->count + 1;
-        e->a = calloc(n, sizeof *e->a);
-        e->b = calloc(n, sizeof *e->b);
-        status = e->a && e->b ? TDBG_OK : td_fail_nomem(error);
-    }
-    if (status == TDBG_OK)
-        status = td_operand_load(&a, 0, e->count, e->a, error);
-    if (status == TDBG_OK)
-        status = td_operand_load(&b, 0, e->count, e->b, error);
-    td_arena_release(&arena);
-    return status;
-}
-
 static int find_token_axis(const struct td_evidence *e)
 {
+    if (e->c->item_a->parameter) /* a weight as wide as the sequence is long */
+        return -1;
     for (int i = 0; i < e->shape.ndim; i++)
         if (e->shape.size[i] == e->c->tokens)
             return i;
     return -1;
+}
+
+/* Rows that fit the limit, as the survey chooses them: leading axes are cut, the rest stays whole. */
+static void cut_to_limit(struct td_evidence *e)
+{
+    int64_t start = 0;
+    for (int i = 0; i < e->shape.ndim && e->count > TD_EVIDENCE_LIMIT; i++) {
+        int64_t size = e->shape.size[i], row = e->count / size;
+        int64_t keep = row < TD_EVIDENCE_LIMIT ? TD_EVIDENCE_LIMIT / row : 1;
+        e->origin[i] = td_survey_window(e->survey, i, keep);
+        e->shape.size[i] = keep;
+        e->count = row * keep;
+        start += e->origin[i] * row;
+        size_t at = strlen(e->where);
+        if (keep == 1 && e->survey->count[i] < size)
+            snprintf(e->where + at, sizeof e->where - at, ", in %s %lld of axis %d", td_axis_word(e, i),
+                     (long long)e->origin[i], i);
+    }
+    e->start = start;
+}
+
+static tdbg_status load_sides(struct td_evidence *e, struct td_survey *survey, struct td_pool *pool,
+                              struct td_arena *arena, struct tdbg_error *error)
+{
+    struct td_operand a, b;
+    TD_TRY(td_operand_make(&a, e->c->item_a, &e->c->layout->a, arena, error));
+    TD_TRY(td_operand_make(&b, e->c->item_b, &e->c->layout->b, arena, error));
+    e->whole = e->shape = a.shape;
+    e->count = a.count;
+    e->token_axis = find_token_axis(e);
+    if (e->count > TD_EVIDENCE_LIMIT) {
+        TD_TRY(td_survey_make(survey, &a, &b, e->c->profile, e->c->floor, pool, e->c->job, arena, error));
+        e->survey = survey;
+        cut_to_limit(e);
+    }
+    size_t n = (size_t)e->count + 1;
+    e->a = calloc(n, sizeof *e->a);
+    e->b = calloc(n, sizeof *e->b);
+    if (!e->a || !e->b)
+        return td_fail_nomem(error);
+    TD_TRY(td_operand_load(&a, e->start, e->count, e->a, error));
+    return td_operand_load(&b, e->start, e->count, e->b, error);
 }
 
 static void evidence_release(struct td_evidence *e)
@@ -85,10 +93,12 @@ static void evidence_release(struct td_evidence *e)
     e->a = e->b = NULL;
 }
 
-static tdbg_status evidence_init(struct td_evidence *e, const struct td_case *c, struct tdbg_error *error)
+/* What the evidence points to lives in the arena. */
+static tdbg_status evidence_init(struct td_evidence *e, const struct td_case *c, struct td_survey *survey,
+                                 struct td_pool *pool, struct td_arena *arena, struct tdbg_error *error)
 {
     *e = (struct td_evidence){.c = c};
-    tdbg_status status = load_sides(e, error);
+    tdbg_status status = load_sides(e, survey, pool, arena, error);
     if (status != TDBG_OK) {
         evidence_release(e);
         return status;
@@ -105,7 +115,6 @@ static tdbg_status evidence_init(struct td_evidence *e, const struct td_case *c,
         e->power_d += d * d;
     }
     e->to_explain = e->power_b > 0 && e->power_b < e->power_d ? e->power_b : e->power_d;
-    e->token_axis = find_token_axis(e);
     return TDBG_OK;
 }
 
@@ -118,7 +127,7 @@ bool td_evidence_load(struct td_evidence *e, const struct td_item *item)
         td_operand_make(&o, item, &e->c->layout->a, &arena, NULL) == TDBG_OK &&
         o.shape.ndim == e->c->layout->shape.ndim &&
         memcmp(o.shape.size, e->c->layout->shape.size, (size_t)o.shape.ndim * sizeof o.shape.size[0]) == 0 &&
-        td_operand_load(&o, 0, e->count, e->work, NULL) == TDBG_OK;
+        td_operand_load(&o, e->start, e->count, e->work, NULL) == TDBG_OK;
     td_arena_release(&arena);
     for (int64_t i = 0; ok && i < e->count; i++)
         if (!isfinite(e->work[i]))
@@ -158,9 +167,7 @@ double td_dot(const double *x, const double *y, int64_t count)
 
 bool td_is_touched(const struct td_evidence *e, int64_t shares, double error, double power)
 {
-    /* A share with next to no power of its own is measured by a hundredth of what all have on average. */
-    double typical = e->power_a / (double)shares;
-    return error > e->c->floor * e->c->floor * fmax(power, 0.01 * typical);
+    return td_is_off(e->c->floor, error, power, e->power_a / (double)shares);
 }
 
 const char *td_axis_word(const struct td_evidence *e, int axis)
@@ -277,6 +284,9 @@ void td_enter(const struct td_evidence *e, struct td_diagnosis *d, enum td_kind_
     va_start(args, format);
     vsnprintf(f.detail, sizeof f.detail, format, args);
     va_end(args);
+    size_t at = strlen(f.detail);
+    if (kind != TD_IS_PARTIAL) /* which tells it itself */
+        snprintf(f.detail + at, sizeof f.detail - at, "%s", e->where);
     insert(d, &f);
 }
 
@@ -328,8 +338,15 @@ tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td
                         struct tdbg_error *error)
 {
     struct td_evidence e;
+    struct td_survey survey;
+    struct td_arena arena;
     *out = (struct td_diagnosis){0};
-    TD_TRY(evidence_init(&e, c, error));
+    td_arena_init(&arena, TD_MAX_METADATA);
+    tdbg_status status = evidence_init(&e, c, &survey, pool, &arena, error);
+    if (status != TDBG_OK) {
+        td_arena_release(&arena);
+        return status;
+    }
     struct hearing hearing = {.evidence = &e};
     bool heard = true;
     td_pool_run(pool, FAMILIES, hear, &hearing);
@@ -340,5 +357,6 @@ tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td
     }
     add_unknown(&e, out);
     evidence_release(&e);
+    td_arena_release(&arena);
     return heard ? TDBG_OK : td_fail_nomem(error);
 }

@@ -9,6 +9,7 @@
 #ifndef TD_COMPARE_DIAGNOSE_H
 #define TD_COMPARE_DIAGNOSE_H
 
+#include "base/job.h"
 #include "base/pool.h"
 #include "compare/layout.h"
 #include "compare/verdict.h"
@@ -60,11 +61,13 @@ struct td_case {
     const struct td_layout *layout;
     const struct td_layout *other; /* a layout that fits this layer alone, or NULL */
     const struct td_metrics *metrics;
+    const double *profile; /* td_profile's, or NULL */
     double floor;
     const char *missing;     /* what one side lacks, where that is all that differs, or NULL */
     const struct td_side *a; /* all of A, for swap, stale, rope and attention */
     const struct td_head_sizes *heads;
     int64_t tokens; /* length of the sequence axis, 0 when unknown */
+    struct td_job *job;
 };
 
 /* The families of hypotheses are heard side by side on the pool. */

@@ -4,14 +4,20 @@
 
 #include "compare/candidates.h"
 #include "compare/diagnose.h"
+#include "compare/survey.h"
 
-/* Both sides, lined up, as doubles: all of the pair, or its first rows where it is larger than LIMIT. */
+/* Both sides, lined up, as doubles: all of the pair, or some rows where it is larger than LIMIT. */
 struct td_evidence {
     const struct td_case *c;
     struct td_shape shape;
     int64_t count;
-    double *a, *b; /* non-finite pairs are zero on both sides; `usable` counts the others */
-    double *work;  /* count elements of scratch, for each family its own */
+    struct td_shape whole;          /* of the pair */
+    int64_t start;                  /* where the rows begin in it, as an element */
+    int64_t origin[TD_MAX_DIMS];    /* the same along each axis */
+    const struct td_survey *survey; /* of the whole, where this is some of it; else NULL */
+    char where[64];                 /* ", in expert 3 of axis 0" where nothing else is looked at, or "" */
+    double *a, *b;                  /* non-finite pairs are zero on both sides; `usable` counts the others */
+    double *work;                   /* count elements of scratch, for each family its own */
     int64_t usable;
     double power_a, power_b, power_d; /* sums of squares */
     double to_explain; /* power_d, or power_b where that is less: "B has nothing to do with A" explains the

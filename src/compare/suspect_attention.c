@@ -202,7 +202,7 @@ void td_suspect_attention(struct td_evidence *e, struct td_diagnosis *d)
 {
     const struct td_item *q = find(e, "query_final"), *k = find(e, "key_final"), *v = find(e, "value_final");
     struct attention at = {0};
-    if (strcmp(e->c->item_a->stage, "post_attn") != 0 || !q || !k || !v || e->token_axis != 0)
+    if (strcmp(e->c->item_a->stage, "post_attn") != 0 || !q || !k || !v || e->token_axis != 0 || e->survey)
         return;
     int64_t n = e->shape.size[0];
     if (load_heads(q, n, &at.q) && load_heads(k, n, &at.k) && load_heads(v, n, &at.v) &&

@@ -68,7 +68,7 @@ static int64_t constant_shift(const int64_t *map, int64_t n)
     return shift;
 }
 
-static void print_map(const int64_t *map, int64_t n, char *out, size_t size)
+static void print_map(const int64_t *map, int64_t n, int64_t origin, char *out, size_t size)
 {
     int64_t shift = constant_shift(map, n), swapped = -1, moved = 0;
     bool reversed = true;
@@ -85,17 +85,20 @@ static void print_map(const int64_t *map, int64_t n, char *out, size_t size)
     else if (reversed)
         snprintf(out, size, "in reverse order");
     else if (moved == 2)
-        snprintf(out, size, "%lld and %lld exchanged", (long long)swapped, (long long)map[swapped]);
+        snprintf(out, size, "%lld and %lld exchanged", (long long)(origin + swapped),
+                 (long long)(origin + map[swapped]));
     else
-        snprintf(out, size, "%lld of %lld moved; B's first four are A's %lld, %lld, %lld, %lld",
-                 (long long)moved, (long long)n, (long long)map[0], (long long)map[1 % n],
-                 (long long)map[2 % n], (long long)map[3 % n]);
+        snprintf(out, size, "%lld of %lld moved; B's %s four are A's %lld, %lld, %lld, %lld",
+                 (long long)moved, (long long)n, origin ? "next" : "first", (long long)(origin + map[0]),
+                 (long long)(origin + map[1 % n]), (long long)(origin + map[2 % n]),
+                 (long long)(origin + map[3 % n]));
 }
 
-/* A roll of the sequence or of the channels is a shift; heads have no order to shift along. */
+/* A roll of the sequence, of the channels or of the rows of a weight is a shift; heads have no order to shift
+ * along. */
 static bool is_ordered(const struct td_evidence *e, int axis)
 {
-    return axis == e->token_axis || axis == e->shape.ndim - 1;
+    return axis == e->token_axis || axis == e->shape.ndim - 1 || (axis == 0 && e->c->item_a->parameter);
 }
 
 static bool whole_heads(const struct td_evidence *e, const int64_t *map, int64_t n)
@@ -115,7 +118,7 @@ static void suspect_permuted(struct td_evidence *e, struct td_diagnosis *d, int 
         bool roll = constant_shift(map, s.size) != 0 && is_ordered(e, axis) &&
                     !(axis != e->token_axis && whole_heads(e, map, s.size));
         char text[128];
-        print_map(map, s.size, text, sizeof text);
+        print_map(map, s.size, e->origin[axis], text, sizeof text);
         double rest = rest_of_map(e, &s, map, INFINITY);
         td_enter(e, d, roll ? TD_IS_SHIFT : TD_IS_PERMUTATION, rest, 1,
                  "%.1f %% explained by axis %d (%s) %s", 100 * td_explained(e, rest), axis,
@@ -244,7 +247,7 @@ static void reorder(const struct td_evidence *e, const int *order)
 static void suspect_transposed(struct td_evidence *e, struct td_diagnosis *d)
 {
     int n = e->shape.ndim;
-    if (n < 2 || n > 4 || e->count < 16)
+    if (n < 2 || n > 4 || e->count < 16 || e->survey) /* some rows of a matrix are nobody's columns */
         return;
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
@@ -266,7 +269,7 @@ static void suspect_transposed(struct td_evidence *e, struct td_diagnosis *d)
 static void suspect_scrambled_heads(struct td_evidence *e, struct td_diagnosis *d)
 {
     const struct td_shape whole = e->shape;
-    if (whole.ndim != 2)
+    if (whole.ndim != 2 || e->survey)
         return;
     for (int h = 0; h < e->c->heads->count; h++) {
         int64_t size = e->c->heads->size[h];
@@ -300,7 +303,8 @@ static void suspect_rotary_order(struct td_evidence *e, struct td_diagnosis *d, 
     free(map);
 }
 
-/* The layout that fits this layer alone, as the values of the whole pair see it. */
+/* The layout that fits this layer alone, as the values of the whole pair see it, or as many of them as were
+ * looked at otherwise. */
 static void suspect_other_layout(struct td_evidence *e, struct td_diagnosis *d)
 {
     const struct td_layout *other = e->c->other;
@@ -309,7 +313,7 @@ static void suspect_other_layout(struct td_evidence *e, struct td_diagnosis *d)
     td_arena_init(&arena, TD_MAX_METADATA);
     double *x = calloc((size_t)e->count + 1, sizeof *x);
     if (x && td_operand_make(&a, e->c->item_a, &other->a, &arena, NULL) == TDBG_OK &&
-        td_operand_make(&b, e->c->item_b, &other->b, &arena, NULL) == TDBG_OK && a.count == e->count &&
+        td_operand_make(&b, e->c->item_b, &other->b, &arena, NULL) == TDBG_OK && a.count >= e->count &&
         td_operand_load(&a, 0, e->count, x, NULL) == TDBG_OK &&
         td_operand_load(&b, 0, e->count, e->work, NULL) == TDBG_OK) {
         double rest = 0;

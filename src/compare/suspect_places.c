@@ -12,38 +12,64 @@
 
 /* --- where along the axes ------------------------------------------------------------------------------- */
 
-/* For each index of an axis: the squared error and the power of A there. */
-struct marginal {
-    int64_t size, stride;
-    double *error, *power;
+/* For each axis which of its indices differ by more than noise: of the whole pair, also where only some of it
+ * is looked at. */
+struct places {
+    const bool *touched[TD_MAX_DIMS]; /* NULL: not known */
+    int64_t count[TD_MAX_DIMS];
+    double *error[TD_MAX_DIMS]; /* squared, by index of what is looked at */
+    bool *own[TD_MAX_DIMS];     /* to be freed */
 };
 
-static bool marginal_init(struct marginal *m, const struct td_evidence *e, int axis)
+static int64_t stride_of(const struct td_evidence *e, int axis)
 {
-    *m = (struct marginal){.size = e->shape.size[axis], .stride = 1};
+    int64_t stride = 1;
     for (int i = axis + 1; i < e->shape.ndim; i++)
-        m->stride *= e->shape.size[i];
-    m->error = calloc((size_t)m->size * 2 + 1, sizeof *m->error);
-    if (!m->error)
-        return false;
-    m->power = m->error + m->size;
-    for (int64_t i = 0; i < e->count; i++) {
-        int64_t k = i / m->stride % m->size;
-        double d = e->a[i] - e->b[i];
-        m->error[k] += d * d;
-        m->power[k] += e->a[i] * e->a[i];
-    }
-    return true;
+        stride *= e->shape.size[i];
+    return stride;
 }
 
-static int64_t touched(const struct td_evidence *e, const struct marginal *m, bool *flags)
+static void find_touched(const struct td_evidence *e, struct places *p, int axis)
 {
-    int64_t count = 0;
-    for (int64_t k = 0; k < m->size; k++) {
-        flags[k] = td_is_touched(e, m->size, m->error[k], m->power[k]);
-        count += flags[k];
+    int64_t size = e->shape.size[axis], stride = stride_of(e, axis);
+    p->error[axis] = calloc((size_t)size * 2 + 1, sizeof *p->error[axis]);
+    p->own[axis] = calloc((size_t)size + 1, sizeof *p->own[axis]);
+    if (!p->error[axis] || !p->own[axis])
+        return;
+    double *error = p->error[axis], *power = error + size;
+    for (int64_t i = 0; i < e->count; i++) {
+        int64_t k = i / stride % size;
+        double d = e->a[i] - e->b[i];
+        error[k] += d * d;
+        power[k] += e->a[i] * e->a[i];
     }
-    return count;
+    if (e->survey) {
+        p->touched[axis] = e->survey->touched[axis];
+        p->count[axis] = e->survey->count[axis];
+        return;
+    }
+    for (int64_t k = 0; k < size; k++) {
+        p->own[axis][k] = td_is_touched(e, size, error[k], power[k]);
+        p->count[axis] += p->own[axis][k];
+    }
+    p->touched[axis] = p->own[axis];
+}
+
+static void places_release(struct places *p)
+{
+    for (int axis = 0; axis < TD_MAX_DIMS; axis++) {
+        free(p->error[axis]);
+        free(p->own[axis]);
+    }
+}
+
+/* "token 3-5 of axis 0 (3 of 17)" */
+static void print_place(const struct td_evidence *e, const struct places *p, int axis, char *out, size_t size)
+{
+    char list[80];
+    td_print_indices(list, sizeof list, p->touched[axis], e->whole.size[axis]);
+    snprintf(out, size, "%s %s of axis %d (%lld of %lld)", td_axis_word(e, axis), list, axis,
+             (long long)p->count[axis], (long long)e->whole.size[axis]);
 }
 
 /* --- NaN and infinities --------------------------------------------------------------------------------- */
@@ -65,52 +91,79 @@ static bool is_inf(double x)
     return isinf(x);
 }
 
-/* The values of one side into e->work, without what the other has at the same place too. */
-static bool load_alone(const struct td_evidence *e, bool in_b)
+/* Which indices of each axis hold the symptom. */
+struct sightings {
+    bool *flags[TD_MAX_DIMS]; /* NULL: an axis too long */
+    int64_t hit[TD_MAX_DIMS];
+};
+
+static void note_sighting(const struct td_evidence *e, struct sightings *out, int64_t at)
+{
+    for (int axis = e->whole.ndim - 1; axis >= 0; axis--) {
+        int64_t k = at % e->whole.size[axis];
+        at /= e->whole.size[axis];
+        if (out->flags[axis] && !out->flags[axis][k]) {
+            out->flags[axis][k] = true;
+            out->hit[axis]++;
+        }
+    }
+}
+
+/* Goes over the whole pair, until all that there are were seen; what both sides have at a place is none. */
+static void look_for(const struct td_evidence *e, const struct symptom *s, const struct td_operand *holder,
+                     const struct td_operand *other, struct sightings *out)
 {
     enum { PIECE = 1024 };
-    double piece[PIECE];
+    const int64_t most = 64 * TD_EVIDENCE_LIMIT; /* about a second; places are no more than a help */
+    double x[PIECE], y[PIECE];
+    uint64_t left = s->here ? s->here : s->there;
+    for (int64_t at = 0; at < holder->count && at < most && left > 0; at += PIECE) {
+        int64_t count = holder->count - at < PIECE ? holder->count - at : PIECE;
+        if (td_operand_load(holder, at, count, x, NULL) != TDBG_OK ||
+            td_operand_load(other, at, count, y, NULL) != TDBG_OK)
+            return;
+        for (int64_t i = 0; i < count && left > 0; i++)
+            if (s->is(x[i]) && x[i] != y[i] && !(isnan(x[i]) && isnan(y[i]))) {
+                note_sighting(e, out, at + i);
+                left--;
+            }
+    }
+}
+
+/* The axis on which the indices are fewest says most. */
+static void describe_sightings(const struct td_evidence *e, const struct sightings *seen, char *out,
+                               size_t size)
+{
+    double fewest = 1;
+    for (int axis = 0; axis < e->whole.ndim; axis++) {
+        double share = (double)seen->hit[axis] / (double)e->whole.size[axis];
+        if (!seen->flags[axis] || seen->hit[axis] == 0 || !(share < fewest))
+            continue;
+        char list[96];
+        td_print_indices(list, sizeof list, seen->flags[axis], e->whole.size[axis]);
+        snprintf(out, size, ", at %s %s of axis %d", td_axis_word(e, axis), list, axis);
+        fewest = share;
+    }
+}
+
+static void locate_symptom(const struct td_evidence *e, const struct symptom *s, char *out, size_t size)
+{
+    struct sightings seen = {0};
     struct td_arena arena;
     struct td_operand a, b;
     td_arena_init(&arena, TD_MAX_METADATA);
-    bool fine = td_operand_make(&a, e->c->item_a, &e->c->layout->a, &arena, NULL) == TDBG_OK &&
-                td_operand_make(&b, e->c->item_b, &e->c->layout->b, &arena, NULL) == TDBG_OK &&
-                td_operand_load(in_b ? &b : &a, 0, e->count, e->work, NULL) == TDBG_OK;
-    for (int64_t at = 0; fine && at < e->count; at += PIECE) {
-        int64_t count = e->count - at < PIECE ? e->count - at : PIECE;
-        fine = td_operand_load(in_b ? &a : &b, at, count, piece, NULL) == TDBG_OK;
-        for (int64_t i = 0; fine && i < count; i++)
-            if (piece[i] == e->work[at + i] || (isnan(piece[i]) && isnan(e->work[at + i])))
-                e->work[at + i] = 0;
-    }
-    td_arena_release(&arena);
-    return fine;
-}
-
-/* Which indices of each axis hold the symptom; the axis on which they are fewest says most. */
-static void locate_symptom(const struct td_evidence *e, const struct symptom *s, char *out, size_t size)
-{
-    int64_t fewest = INT64_MAX, stride = e->count;
     out[0] = 0;
-    if (!load_alone(e, s->here > 0))
-        return;
-    for (int axis = 0; axis < e->shape.ndim; axis++) {
-        int64_t n = e->shape.size[axis], hit = 0;
-        bool *flags = calloc((size_t)n + 1, sizeof *flags);
-        stride /= n ? n : 1;
-        for (int64_t i = 0; flags && i < e->count; i++)
-            if (s->is(e->work[i]) && !flags[i / stride % n]) {
-                flags[i / stride % n] = true;
-                hit++;
-            }
-        if (flags && hit > 0 && hit < n && (double)hit / (double)n < (double)fewest / 1e6) {
-            char list[96];
-            td_print_indices(list, sizeof list, flags, n);
-            snprintf(out, size, ", at %s %s of axis %d", td_axis_word(e, axis), list, axis);
-            fewest = (int64_t)(1e6 * (double)hit / (double)n);
-        }
-        free(flags);
+    for (int axis = 0; axis < e->whole.ndim; axis++)
+        if (e->whole.size[axis] <= TD_EVIDENCE_LIMIT)
+            seen.flags[axis] = calloc((size_t)e->whole.size[axis] + 1, sizeof *seen.flags[axis]);
+    if (td_operand_make(&a, e->c->item_a, &e->c->layout->a, &arena, NULL) == TDBG_OK &&
+        td_operand_make(&b, e->c->item_b, &e->c->layout->b, &arena, NULL) == TDBG_OK) {
+        look_for(e, s, s->here ? &b : &a, s->here ? &a : &b, &seen);
+        describe_sightings(e, &seen, out, size);
     }
+    for (int axis = 0; axis < e->whole.ndim; axis++)
+        free(seen.flags[axis]);
+    td_arena_release(&arena);
 }
 
 /* What the other side has there. */
@@ -149,7 +202,7 @@ static void suspect_nonfinite(struct td_evidence *e, struct td_diagnosis *d)
 
 /* --- zeros, some indices only, masks -------------------------------------------------------------------- */
 
-static void suspect_zeroed(struct td_evidence *e, struct td_diagnosis *d)
+static void suspect_zeroed(struct td_evidence *e, struct td_diagnosis *d, const struct places *p)
 {
     double rest = 0;
     int64_t zeros = 0;
@@ -163,22 +216,14 @@ static void suspect_zeroed(struct td_evidence *e, struct td_diagnosis *d)
     if (zeros == 0)
         return;
     char where[160] = "";
-    for (int axis = 0; axis < e->shape.ndim && zeros < e->count; axis++) {
-        struct marginal m;
-        bool *flags = calloc((size_t)e->shape.size[axis] + 1, sizeof *flags);
-        if (flags && marginal_init(&m, e, axis)) {
-            int64_t n = touched(e, &m, flags);
-            if (n > 0 && n < m.size && !where[0]) {
-                char list[96];
-                td_print_indices(list, sizeof list, flags, m.size);
-                snprintf(where, sizeof where, ": %s %s of axis %d", td_axis_word(e, axis), list, axis);
-            }
-            free(m.error);
+    for (int axis = 0; axis < e->shape.ndim && !where[0]; axis++)
+        if (p->touched[axis] && p->count[axis] > 0 && p->count[axis] < e->whole.size[axis]) {
+            char list[96];
+            td_print_indices(list, sizeof list, p->touched[axis], e->whole.size[axis]);
+            snprintf(where, sizeof where, ": %s %s of axis %d", td_axis_word(e, axis), list, axis);
         }
-        free(flags);
-    }
-    td_enter(e, d, TD_IS_ZEROED, rest, 1, "%lld values are zero in B and not in A%s", (long long)zeros,
-             where);
+    td_enter(e, d, TD_IS_ZEROED, rest, 1, "%s%lld values are zero in B and not in A%s",
+             e->survey ? "at least " : "", (long long)zeros, where);
 }
 
 /* A mask touches a run of the sequence: all but the last tokens (the future leaks in) or all from some token
@@ -213,32 +258,92 @@ static bool looks_like_mask(const struct td_evidence *e, int axis, const bool *f
  * this leaves. A mask is more of a rule than a list of indices is. */
 static const double PLACE_LEAVES = 0.15, MASK_LEAVES = 0.1;
 
-static void suspect_part(struct td_evidence *e, struct td_diagnosis *d, int axis)
+static void suspect_mask(struct td_evidence *e, struct td_diagnosis *d, const struct places *p, int axis)
 {
-    struct marginal m;
-    bool *flags = calloc((size_t)e->shape.size[axis] + 1, sizeof *flags);
-    if (!flags || !marginal_init(&m, e, axis)) {
-        free(flags);
-        return;
-    }
-    int64_t n = touched(e, &m, flags);
-    double rest = 0;
-    for (int64_t k = 0; k < m.size; k++)
-        rest += flags[k] ? 0 : m.error[k];
     char text[160];
-    if (n > 0 && n < m.size) {
-        if (looks_like_mask(e, axis, flags, m.size, text, sizeof text))
-            td_enter(e, d, TD_IS_MASK, rest + MASK_LEAVES * e->to_explain, (double)m.size, "%s",
-                     text); /* a yes or no for each token */
-        /* "Some of them" is news only when the others, at least half, are right. */
-        td_print_indices(text, sizeof text, flags, m.size);
-        if (2 * n <= m.size)
-            td_enter(e, d, TD_IS_PARTIAL, rest + PLACE_LEAVES * e->to_explain, 1,
-                     "only %s %s of axis %d (%lld of %lld) differ", td_axis_word(e, axis), text, axis,
-                     (long long)n, (long long)m.size);
+    if (!p->touched[axis] || !p->error[axis] || p->count[axis] == 0 ||
+        p->count[axis] == e->whole.size[axis] ||
+        !looks_like_mask(e, axis, p->touched[axis], e->whole.size[axis], text, sizeof text))
+        return;
+    double rest = 0;
+    for (int64_t k = 0; k < e->shape.size[axis]; k++)
+        rest += p->touched[axis][e->origin[axis] + k] ? 0 : p->error[axis][k];
+    td_enter(e, d, TD_IS_MASK, rest + MASK_LEAVES * e->to_explain, (double)e->whole.size[axis], "%s",
+             text); /* a yes or no for each token */
+}
+
+/* Sums over the elements at touched indices of all axes that tell, and the error beside them. */
+struct box {
+    double n, d, aa, ab, bb, dd, outside;
+};
+
+static struct box sum_box(const struct td_evidence *e, const struct places *p, const int *axes, int count)
+{
+    struct box box = {0};
+    int64_t stride[TD_MAX_DIMS];
+    for (int i = 0; i < count; i++)
+        stride[i] = stride_of(e, axes[i]);
+    for (int64_t i = 0; i < e->count; i++) {
+        double a = e->a[i], b = e->b[i], error = (b - a) * (b - a);
+        bool inside = true;
+        for (int k = 0; k < count && inside; k++)
+            inside = p->touched[axes[k]][e->origin[axes[k]] + i / stride[k] % e->shape.size[axes[k]]];
+        if (!inside) {
+            box.outside += error;
+            continue;
+        }
+        box.n++;
+        box.d += b - a;
+        box.aa += a * a;
+        box.ab += a * b;
+        box.bb += b * b;
+        box.dd += error;
     }
-    free(m.error);
-    free(flags);
+    return box;
+}
+
+/* One number that makes A into B there, to within the noise: what it leaves, or a negative number. A number
+ * fitted to a few elements would say nothing. */
+static double rule_inside(const struct td_evidence *e, const struct box *box, char *out, size_t size)
+{
+    enum { FEW = 32 };
+    double within = 4 * e->c->floor * e->c->floor * fmax(box->aa, box->bb); /* two floors, as in diagnose.c */
+    double offset = box->n > 0 ? box->d / box->n : 0, factor = box->aa > 0 ? box->ab / box->aa : 0;
+    double after_offset = box->dd - box->d * offset, after_factor = box->bb - factor * box->ab;
+    out[0] = 0;
+    if (box->n < FEW)
+        return -1;
+    if (after_factor <= within) {
+        snprintf(out, size, ", there by a factor of %.6g", factor);
+        return fmax(after_factor, 0);
+    }
+    if (after_offset <= within) {
+        snprintf(out, size, ", there by an offset of %.6g", offset);
+        return fmax(after_offset, 0);
+    }
+    return -1;
+}
+
+/* "Some of them" is news only when the others, at least half, are right. */
+static void suspect_partial(struct td_evidence *e, struct td_diagnosis *d, const struct places *p)
+{
+    enum { MOST = 3 }; /* places beyond make no sentence */
+    int axes[TD_MAX_DIMS], count = 0;
+    char text[MOST * 128] = "", rule[64];
+    for (int axis = 0; axis < e->shape.ndim && count < MOST; axis++) {
+        if (!p->touched[axis] || p->count[axis] == 0 || 2 * p->count[axis] > e->whole.size[axis])
+            continue;
+        size_t at = strlen(text);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s", count ? " and " : "");
+        print_place(e, p, axis, text + at, sizeof text - at);
+        axes[count++] = axis;
+    }
+    if (count == 0)
+        return;
+    struct box box = sum_box(e, p, axes, count);
+    double inside = rule_inside(e, &box, rule, sizeof rule);
+    double rest = box.outside + (inside >= 0 ? inside : PLACE_LEAVES * e->to_explain);
+    td_enter(e, d, TD_IS_PARTIAL, rest, 1, "only %s differ%s", text, rule);
 }
 
 static void suspect_missing(struct td_evidence *e, struct td_diagnosis *d)
@@ -255,7 +360,12 @@ void td_suspect_places(struct td_evidence *e, struct td_diagnosis *d)
         suspect_missing(e, d);
     if (e->power_d == 0)
         return;
-    suspect_zeroed(e, d);
+    struct places places = {0};
     for (int axis = 0; axis < e->shape.ndim; axis++)
-        suspect_part(e, d, axis);
+        find_touched(e, &places, axis);
+    suspect_zeroed(e, d, &places);
+    for (int axis = 0; axis < e->shape.ndim; axis++)
+        suspect_mask(e, d, &places, axis);
+    suspect_partial(e, d, &places);
+    places_release(&places);
 }

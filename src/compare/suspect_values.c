@@ -19,9 +19,9 @@ static void name_factor(const struct td_evidence *e, double s, char *out, size_t
     double x = fabs(s);
     out[0] = 0;
     int heads = e->c->heads->guessed ? 0 : e->c->heads->count;
-    for (int i = 0; i < e->shape.ndim + heads; i++) {
+    for (int i = 0; i < e->whole.ndim + heads; i++) {
         double n =
-            i < e->shape.ndim ? (double)e->shape.size[i] : (double)e->c->heads->size[i - e->shape.ndim];
+            i < e->whole.ndim ? (double)e->whole.size[i] : (double)e->c->heads->size[i - e->whole.ndim];
         const struct {
             double value;
             const char *format;
@@ -90,14 +90,16 @@ static void describe_sharing(const struct td_evidence *e, const struct sharing *
         snprintf(out, size, "the same for every %s (axis %d)", td_axis_word(e, s->axis), s->axis);
         return;
     }
-    int64_t count = 0;
-    for (int64_t k = 0; k < s->classes; k++)
+    int64_t count = 0, whole = e->whole.size[s->axis];
+    if (s->size < whole) /* not looked at whole, but surveyed */
+        moved = e->survey->touched[s->axis];
+    for (int64_t k = 0; moved && k < whole; k++)
         count += moved[k];
     snprintf(out, size, "per %s (axis %d)", td_axis_word(e, s->axis), s->axis);
-    if (count == 0 || 2 * count > s->classes)
+    if (count == 0 || 2 * count > whole)
         return;
     char list[96];
-    td_print_indices(list, sizeof list, moved, s->classes);
+    td_print_indices(list, sizeof list, moved, whole);
     size_t at = strlen(out);
     snprintf(out + at, size - at, ", only %s %s",
              count == 1 ? td_axis_word(e, s->axis) : td_axis_plural(e, s->axis), list);

@@ -81,8 +81,8 @@ TD_CHECK tdbg_status td_profile(const struct td_operand *a, const struct td_oper
                                 struct td_job *job, struct td_arena *arena, const double **out,
                                 struct tdbg_error *error);
 
-/* The same axis by axis, without those that are too long by themselves: they get NULL. */
-TD_CHECK tdbg_status td_profile_axes(const struct td_operand *a, const struct td_operand *b,
+/* The same axis by axis, without those that have more than `most` indices: they get NULL. */
+TD_CHECK tdbg_status td_profile_axes(const struct td_operand *a, const struct td_operand *b, int64_t most,
                                      struct td_pool *pool, struct td_job *job, struct td_arena *arena,
                                      const double *axes[TD_MAX_DIMS], struct tdbg_error *error);
 

@@ -100,14 +100,14 @@ static tdbg_status run(struct pass *pass, struct td_pool *pool, struct tdbg_erro
     return TDBG_OK;
 }
 
-tdbg_status td_profile_axes(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
-                            struct td_job *job, struct td_arena *arena, const double *axes[TD_MAX_DIMS],
-                            struct tdbg_error *error)
+tdbg_status td_profile_axes(const struct td_operand *a, const struct td_operand *b, int64_t most,
+                            struct td_pool *pool, struct td_job *job, struct td_arena *arena,
+                            const double *axes[TD_MAX_DIMS], struct tdbg_error *error)
 {
     struct td_duet duet;
     struct pass pass = {.duet = &duet, .shape = &a->shape, .job = job};
     for (int i = 0; i < a->shape.ndim; i++) {
-        bool kept = a->count > 0 && a->shape.size[i] <= TD_MAX_PROFILE;
+        bool kept = a->count > 0 && a->shape.size[i] <= most;
         axes[i] = NULL;
         pass.at[i] = kept ? pass.total : -1;
         pass.total += kept ? a->shape.size[i] : 0;
@@ -143,7 +143,7 @@ tdbg_status td_profile(const struct td_operand *a, const struct td_operand *b, s
     *out = NULL;
     if (a->count == 0 || a->shape.ndim == 0 || total > TD_MAX_PROFILE)
         return TDBG_OK;
-    TD_TRY(td_profile_axes(a, b, pool, job, arena, axes, error));
+    TD_TRY(td_profile_axes(a, b, TD_MAX_PROFILE, pool, job, arena, axes, error));
     *out = axes[0];
     return TDBG_OK;
 }

@@ -57,7 +57,7 @@ static int64_t find_tokens(const struct td_side *side)
     size_t counts[64] = {0}, known = 0, best = 0;
     for (size_t i = 0; i < side->count; i++) {
         const struct td_shape *shape = &side->items[i].parts[0]->shape;
-        for (int d = 0; d + 1 < shape->ndim; d++) { /* the last axis holds channels */
+        for (int d = 0; d + 1 < shape->ndim && !side->items[i].parameter; d++) { /* the last: channels */
             size_t k = 0;
             while (k < known && sizes[k] != shape->size[d])
                 k++;
@@ -282,11 +282,13 @@ static void diagnose(struct patients *patients, uint64_t i, struct td_pool *pool
                         .layout = p->layout,
                         .other = diff->alignments.list[p - diff->pairs].other,
                         .metrics = &p->metrics,
+                        .profile = p->profile,
                         .floor = p->ruling.noise,
                         .missing = p->cut == TD_CUT_MISSING ? p->ruling.reason : NULL,
                         .a = &diff->side_a,
                         .heads = &run->heads,
-                        .tokens = run->tokens};
+                        .tokens = run->tokens,
+                        .job = run->job};
     patients->status[i] = td_job_cancelled(run->job)
                               ? td_fail(&patients->error[i], TDBG_CANCELLED, "stopped")
                               : td_diagnose(&c, pool, p->diagnosis, &patients->error[i]);
@@ -310,16 +312,15 @@ static tdbg_status diagnose_born(struct diff_run *run, struct tdbg_error *error)
         if (!p->diagnosis)
             return td_fail_nomem(error);
         patients.list[patients.count++] = p;
+        TD_TRY(profile(run, p, error));
     }
     if (patients.count == 1)
         diagnose(&patients, 0, run->pool);
     else
         td_pool_run(run->pool, (uint64_t)patients.count, diagnose_one, &patients);
-    for (int i = 0; i < patients.count; i++) {
+    for (int i = 0; i < patients.count; i++)
         if (patients.status[i] != TDBG_OK)
             return td_fail(error, patients.status[i], "%s", patients.error[i].message);
-        TD_TRY(profile(run, patients.list[i], error));
-    }
     return TDBG_OK;
 }
 

@@ -189,7 +189,7 @@ static tdbg_status sum_squares(const struct td_subject *s, struct td_pool *pool,
 {
     static const float zero = 0;
     if (s->has[0] && s->has[1])
-        return td_profile_axes(operand(s, 0), operand(s, 1), pool, NULL, arena, axes, error);
+        return td_profile_axes(operand(s, 0), operand(s, 1), TD_MAX_PROFILE, pool, NULL, arena, axes, error);
     const struct td_operand *one = operand(s, s->has[0] ? 0 : 1);
     const int64_t still[TD_MAX_DIMS] = {0};
     struct td_tensor zeros = {.dtype = TD_F32, .shape = one->shape, .count = one->count};
@@ -197,7 +197,7 @@ static tdbg_status sum_squares(const struct td_subject *s, struct td_pool *pool,
     TD_TRY(td_view_strided(&zeros.view, &zero, sizeof zero, TD_F32, 0, &one->shape, still, error));
     struct td_operand other = {
         .shape = one->shape, .count = one->count, .part_count = 1, .parts = &zeros, .stored = &stored};
-    return td_profile_axes(one, &other, pool, NULL, arena, axes, error);
+    return td_profile_axes(one, &other, TD_MAX_PROFILE, pool, NULL, arena, axes, error);
 }
 
 tdbg_status td_look_profile(const struct td_subject *s, struct td_pool *pool, struct td_arena *arena,

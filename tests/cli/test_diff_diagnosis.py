@@ -397,6 +397,82 @@ def test_a_clean_run_gets_no_notes(tdbg, tmp_path):
     assert compare(tdbg, tmp_path / "a", tmp_path / "b", status=0)["notes"] == []
 
 
+# --- larger than is looked at whole ------------------------------------------------------------------------------------------
+
+# change of B: the kind, and what is said
+LARGE = {
+    "a block": (lambda b: b.__setitem__(np.s_[1500:1700, 900:1300], b[1500:1700, 900:1300] + 0.5), "partial",
+                "only index 1500-1699 of axis 0 (200 of 2048) and channel 900-1299 of axis 1 (400 of 2048) differ, there by an "
+                "offset of 0.5"),
+    "a block to scale": (lambda b: b.__setitem__(np.s_[1500:1700, 900:1300], b[1500:1700, 900:1300] * 1.5), "partial",
+                         "channel 900-1299 of axis 1 (400 of 2048) differ, there by a factor of 1.5"),
+    "a row": (lambda b: b.__setitem__(1999, b[5]), "partial", "only index 1999 of axis 0 (1 of 2048) differ"),
+    "rows": (lambda b: b.__setitem__(np.s_[1600:1620], 0), "zeroed", "index 1600-1619 of axis 0"),
+    "rows exchanged": (lambda b: b.__setitem__([1900, 1901], b[[1901, 1900]]), "permutation", "axis 0 (indices) 1900 and 1901 exchanged"),
+    "a NaN": (lambda b: b.__setitem__((2000, 7), np.nan), "nan", "1 value is NaN in B and finite in A, at index 2000 of axis 0"),
+    "everything": (lambda b: b.__imul__(np.float32(2048**-0.5)), "scale", "= 1/sqrt(2048)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_large_weights(tdbg, tmp_path, case):
+    """Only some rows are loaded for a diagnosis: those where the mistake is, wherever that is."""
+    change, kind, detail = LARGE[case]
+    a = np.random.default_rng(3).standard_normal((2048, 2048), dtype=np.float32)
+    b = a.copy()
+    change(b)
+    dump(tmp_path / "a", {"w.weight": a})
+    dump(tmp_path / "b", {"w.weight": b})
+    first = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["first_divergence"]
+    assert first["diagnosis"][0]["kind"] == kind, first
+    assert detail in first["diagnosis"][0]["detail"]
+
+
+def test_rows_of_a_large_vocabulary(tdbg, tmp_path):
+    a = np.random.default_rng(3).standard_normal((150_000, 32), dtype=np.float32)
+    b = a.copy()
+    b[149_000:149_010] = 1
+    dump(tmp_path / "a", {"embed_tokens.weight": a})
+    dump(tmp_path / "b", {"embed_tokens.weight": b})
+    first = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["first_divergence"]
+    assert "only index 149000-149009 of axis 0 (10 of 150000)" in first["diagnosis"][0]["detail"]
+
+
+def test_one_transposed_weight_among_large_ones(tdbg, tmp_path):
+    rng = np.random.default_rng(3)
+    a = {f"layers.{n}.self_attn.o_proj.weight": rng.standard_normal((1536, 1536), dtype=np.float32) for n in range(3)}
+    b = dict(a)
+    b["layers.1.self_attn.o_proj.weight"] = np.ascontiguousarray(b["layers.1.self_attn.o_proj.weight"].T)
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)
+    assert first_of(answer) == (1, "self_attn.o_proj.weight", "transpose")
+
+
+def test_one_expert_of_many(tdbg, tmp_path):
+    rng = np.random.default_rng(3)
+    a = rng.standard_normal((48, 256, 256), dtype=np.float32)
+    b = a.copy()
+    b[40] *= 0.5
+    dump(tmp_path / "a", {f"layers.0.mlp.experts.{e}.up_proj.weight": x for e, x in enumerate(a)})
+    dump(tmp_path / "b", {"blk.0.ffn_up_exps.weight": b})
+    first = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["first_divergence"]
+    assert first["diagnosis"][0]["kind"] == "channel_scale"
+    assert first["diagnosis"][0]["detail"].endswith("factors 0.5 to 1 per expert (axis 0), only expert 40")
+
+
+def test_late_tokens_of_a_long_sequence(tdbg, tmp_path):
+    rng = np.random.default_rng(3)
+    a = {f"{n}_{s}": rng.standard_normal((2048, 1536), dtype=np.float32) for n in range(2) for s in ("query", "post_attn")}
+    b = {n: x.copy() for n, x in a.items()}
+    b["1_post_attn"][1500:] = rng.standard_normal((548, 1536))
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    first = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["first_divergence"]
+    assert first["diagnosis"][0]["kind"] == "mask"
+    assert first["diagnosis"][0]["detail"] == "tokens agree up to 1499 and differ from 1500 on: the reach into the past differs"
+
+
 # --- the bug zoo -------------------------------------------------------------------------------------------------------------
 
 
