@@ -51,7 +51,7 @@ struct td_matches {
     struct td_arena arena;
     struct td_match *pairs; /* in the order of execution: layer, stage, then the order of the files */
     size_t count;
-    int64_t layer_offset; /* B's layer = A's layer + offset; 0 unless the stage strategy found one */
+    int64_t layer_offset; /* B's layer = A's layer + offset */
 };
 
 /* A pair somebody said. */

@@ -419,6 +419,8 @@ static tdbg_status pair_alike(struct td_matching *m, struct tdbg_error *error)
 tdbg_status td_match_fuzzy(struct td_matching *m, const char *argument, struct tdbg_error *error)
 {
     (void)argument;
+    if (m->count == 0 && m->layer_offset == 0)
+        TD_TRY(td_match_find_offset(m, error));
     TD_TRY(pair_known(m, error));
     return pair_alike(m, error);
 }

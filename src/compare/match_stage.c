@@ -133,7 +133,7 @@ tdbg_status td_match_by_stage(struct td_matching *m, const char *argument, struc
     TD_TRY(dumps_init(&a, m, TD_SIDE_A, error));
     TD_TRY(dumps_init(&b, m, TD_SIDE_B, error));
     if (a.count == 0 || b.count == 0)
-        return TDBG_OK;
+        return td_match_find_offset(m, error); /* for the strategies that follow */
     m->layer_offset = find_offset(&a, &b);
     for (size_t i = 0, j = 0; i < a.count && j < b.count;) {
         int order = compare_places(&a.list[i], &b.list[j], m->layer_offset);

@@ -40,6 +40,9 @@ td_strategy_run td_match_manual, td_match_by_stage, td_match_exact, td_match_fuz
 TD_CHECK tdbg_status td_match_find_experts(struct td_matching *m, enum td_which which,
                                            struct tdbg_error *error);
 
+/* The offset of the layers of two models whose names are of modules, where there is one. */
+TD_CHECK tdbg_status td_match_find_offset(struct td_matching *m, struct tdbg_error *error);
+
 /* Of an item or a set of experts. A set is free as long as all its experts are. */
 const struct td_item *td_item_at(const struct td_matching *m, enum td_which which, size_t index);
 bool td_is_free(const struct td_matching *m, enum td_which which, size_t index);

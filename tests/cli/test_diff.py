@@ -241,6 +241,37 @@ def test_layer_offset_is_said(tdbg, tmp_path):
     assert "layer n of A is layer n-3 of B" in tdbg.text("diff", tmp_path / "a", tmp_path / "b")
 
 
+MODULES = {"self_attn.q_proj.weight": "attn_q.weight", "self_attn.o_proj.weight": "attn_output.weight",
+           "mlp.down_proj.weight": "ffn_down.weight", "input_layernorm.weight": "attn_norm.weight"}  # fmt: skip
+
+
+def modules(layers, first=None, name="model.layers.{}.{}", names=None):
+    """Layers of one model, under their own numbers or counted from `first`."""
+    rng = np.random.default_rng(5)
+    model = [{p: rng.standard_normal(32 if "norm" in p else (32, 32)).astype(np.float32) for p in MODULES} for _ in range(12)]
+    return {name.format(n if first is None else first + k, names[p] if names else p): model[n][p]
+            for k, n in enumerate(layers) for p in MODULES}  # fmt: skip
+
+
+@pytest.mark.parametrize("a, b, offset, pairs", [
+    (modules(range(3, 8)), modules(range(3, 8), 0, "layers.{}.{}"), -3, 20),  # a part of a model by itself
+    (modules(range(8)), modules(range(8), 1, "blk.{}.{}", MODULES), 1, 32),  # one counts from 1
+    (modules(range(8)), modules(range(4, 8), 0), -4, 16),  # the last stage of a pipeline; the names would fit as they are
+    (modules(range(12)), modules(range(4, 8), 0), -4, 16),  # a stage from its middle
+    (modules(range(8)), modules(range(4, 12)), None, 16),  # they overlap, and their numbers are right
+    (modules(range(8)), modules(range(2, 6)), None, 16),
+    (modules(range(8)), modules(range(8), None, "layers.{}.{}"), None, 32),
+])  # fmt: skip
+def test_layer_offset_of_modules(tdbg, tmp_path, a, b, offset, pairs):
+    for folder, arrays in ("a", a), ("b", b):
+        (tmp_path / folder).mkdir()
+        for name, array in arrays.items():
+            np.save(tmp_path / folder / f"{name}.npy", array)
+    answer = json.loads(tdbg.run("diff", "--json", tmp_path / "a", tmp_path / "b").stdout)
+    assert answer["summary"]["identical"] == answer["summary"]["pairs"] == pairs
+    assert answer.get("layer_offset") == offset
+
+
 def test_strategies(tdbg, tmp_path):
     rng = np.random.default_rng(8)
     weight = lambda: rng.standard_normal((24, 40)).astype(np.float32)

@@ -217,11 +217,17 @@ static void by_similar_words(void **state)
         NAMES("layers.0.attention_scores.raw", "layers.0.rotary_cos"),
         NAMES("h.0.rotary.cos", "h.0.raw.attn.scores"), "fuzzy",
         "layers.0.attention_scores.raw=h.0.raw.attn.scores fuzzy; layers.0.rotary_cos=h.0.rotary.cos fuzzy");
-    /* Another layer, another number, another kind, q and k: never. */
-    assert_matches(NAMES("layers.0.rotary_cos", "x.part.1.out", "side.adapter.weight", "a.b.c.d.q"),
-                   NAMES("layers.1.rotary_cos", "x.part.2.out", "side.adapter.bias", "a.b.c.d.k"), "fuzzy",
-                   "layers.0.rotary_cos=; x.part.1.out=; side.adapter.weight=; a.b.c.d.q=; "
-                   "=layers.1.rotary_cos; =x.part.2.out; =side.adapter.bias; =a.b.c.d.k");
+    /* Another number, another kind, q and k: never. */
+    assert_matches(NAMES("x.part.1.out", "side.adapter.weight", "a.b.c.d.q"),
+                   NAMES("x.part.2.out", "side.adapter.bias", "a.b.c.d.k"), "fuzzy",
+                   "x.part.1.out=; side.adapter.weight=; a.b.c.d.q=; "
+                   "=x.part.2.out; =side.adapter.bias; =a.b.c.d.k");
+    /* Nor another layer, unless all layers are another. */
+    assert_matches(NAMES("layers.0.rotary_cos", "layers.1.gamma_x"),
+                   NAMES("layers.0.gamma_x", "layers.1.rotary_cos"), "fuzzy",
+                   "layers.0.rotary_cos=; layers.1.gamma_x=; =layers.0.gamma_x; =layers.1.rotary_cos");
+    assert_matches(NAMES("layers.0.rotary_cos"), NAMES("layers.1.rotary_cos"), "fuzzy",
+                   "layers.0.rotary_cos=layers.1.rotary_cos fuzzy");
 }
 
 static void threshold_is_adjustable(void **state)
