@@ -188,7 +188,19 @@ static void complain_of_shards(struct visit *v)
                              cut, example->name, example->unlike_shards));
 }
 
-tdbg_status td_doctor(const struct td_pair *pairs, size_t count, struct td_arena *arena, const char ***notes,
+/* No complaint: numbers that differ from those in the names should surprise nobody. */
+static void tell_of_pipeline(struct visit *v, const struct td_side *side, char letter)
+{
+    if (side->pipeline_ranks)
+        note(v,
+             td_arena_printf(v->arena,
+                             "%c has %lld pipeline ranks that number their layers from 0: layer 0 of rank 1 "
+                             "is taken for layer %lld",
+                             letter, (long long)side->pipeline_ranks, (long long)side->second_rank_begins));
+}
+
+tdbg_status td_doctor(const struct td_pair *pairs, size_t count, const struct td_side *a,
+                      const struct td_side *b, struct td_arena *arena, const char ***notes,
                       size_t *note_count, struct tdbg_error *error)
 {
     struct visit v = {.pairs = pairs, .count = count, .arena = arena};
@@ -196,6 +208,8 @@ tdbg_status td_doctor(const struct td_pair *pairs, size_t count, struct td_arena
     if (!v.notes)
         return td_fail_nomem(error);
     TD_TRY(mark_all(&v, error));
+    tell_of_pipeline(&v, a, 'A');
+    tell_of_pipeline(&v, b, 'B');
     complain_of_inputs(&v);
     complain_of_cut(&v, TD_CUT_PADDING, "padding rows were left out of the comparison");
     complain_of_cut(&v, TD_CUT_RANK, "a whole fraction, as one rank holds; the rest was not compared");

@@ -6,7 +6,8 @@
 #include "compare/pair.h"
 
 /* Sentences for people, allocated from the arena. */
-TD_CHECK tdbg_status td_doctor(const struct td_pair *pairs, size_t count, struct td_arena *arena,
-                               const char ***notes, size_t *note_count, struct tdbg_error *error);
+TD_CHECK tdbg_status td_doctor(const struct td_pair *pairs, size_t count, const struct td_side *a,
+                               const struct td_side *b, struct td_arena *arena, const char ***notes,
+                               size_t *note_count, struct tdbg_error *error);
 
 #endif

@@ -33,6 +33,9 @@ struct td_side {
     struct td_item *items;
     size_t count;
     size_t tensors; /* before shards were joined */
+    int64_t
+        pipeline_ranks; /* that count their layers anew, whose items have the numbers of the whole; or 0 */
+    int64_t second_rank_begins; /* the number that its layer 0 has then */
 };
 
 TD_CHECK tdbg_status td_side_init(struct td_side *side, const struct td_tensor *const *tensors, size_t count,

@@ -14,6 +14,7 @@
  */
 #include "compare/order.h"
 
+#include "compare/pipeline.h"
 #include "compare/place.h"
 
 #include <ctype.h>
@@ -261,6 +262,9 @@ bool td_order_find(struct td_side *side)
         if (all[i].layer >= 0)
             layered[count++] = &all[i];
     }
+    ok = ok && td_pipeline_renumber(side);
+    for (size_t i = 0; ok && i < side->count; i++)
+        all[i].layer = side->items[i].layer;
     if (ok) {
         number_stacks(all, layered, count, side->count);
         if (count > 0) {

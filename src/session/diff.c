@@ -441,7 +441,8 @@ tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *p
         status = compare(&run, error);
     adopt_scratch(&run);
     if (status == TDBG_OK)
-        status = td_doctor(diff->pairs, diff->count, &diff->arena, &diff->notes, &diff->note_count, error);
+        status = td_doctor(diff->pairs, diff->count, &diff->side_a, &diff->side_b, &diff->arena, &diff->notes,
+                           &diff->note_count, error);
     if (status == TDBG_OK)
         status = verify(diff, error);
     td_references_close(&run.references);
