@@ -42,27 +42,65 @@ static tdbg_status has_fill(const struct td_operand *a, double value, bool *out,
     return TDBG_OK;
 }
 
+/* What a pass over both sides finds out. */
+struct pass {
+    struct td_fill fill;
+    double square, difference, largest;
+    int64_t beside, filled, same_in_b, there_only_in_b;
+};
+
+static void look_at(struct pass *p, double x, double y)
+{
+    if (x == p->fill.value) {
+        if (p->filled++ == 0)
+            p->fill.in_b = y;
+        p->same_in_b += y == p->fill.in_b;
+        return;
+    }
+    p->there_only_in_b += p->filled > 0 && y == p->fill.in_b;
+    if (!isfinite(x) || !isfinite(y))
+        return;
+    p->square += x * x;
+    p->difference += (x - y) * (x - y);
+    p->largest = fmax(p->largest, fabs(x));
+    p->beside++;
+    if (fabs(x - y) > p->fill.max_abs) {
+        p->fill.max_abs = fabs(x - y);
+        p->fill.max_abs_a = x;
+    }
+}
+
+/* B has one value wherever A has the fill, on the same side of zero and as far beyond everything else as a
+ * typical value tells; and has it nowhere else. */
+static bool fills_alike(const struct pass *p)
+{
+    return p->same_in_b == p->filled && p->there_only_in_b == 0 && p->fill.in_b * p->fill.value > 0 &&
+           isfinite(p->fill.in_b) && fabs(p->fill.in_b) > FAR_BEYOND * p->fill.rms &&
+           fabs(p->fill.in_b) > p->largest;
+}
+
 tdbg_status td_fill_find(const struct td_operand *a, const struct td_operand *b,
                          const struct td_metrics *metrics, struct td_fill *out, struct tdbg_error *error)
 {
-    double x[PIECE], y[PIECE], square = 0, difference = 0, value = extreme(metrics);
-    int64_t beside = 0;
+    double x[PIECE], y[PIECE];
+    struct pass p = {.fill = {.value = extreme(metrics)}};
     bool found = false;
     *out = (struct td_fill){0};
-    if (may_have_fill(metrics, value))
-        TD_TRY(has_fill(a, value, &found, error));
+    if (may_have_fill(metrics, p.fill.value))
+        TD_TRY(has_fill(a, p.fill.value, &found, error));
     for (int64_t at = 0; found && at < a->count; at += PIECE) {
         int64_t count = a->count - at < PIECE ? a->count - at : PIECE;
         TD_TRY(td_operand_load(a, at, count, x, error));
         TD_TRY(td_operand_load(b, at, count, y, error));
         for (int64_t i = 0; i < count; i++)
-            if (x[i] != value && isfinite(x[i]) && isfinite(y[i])) {
-                square += x[i] * x[i];
-                difference += (x[i] - y[i]) * (x[i] - y[i]);
-                beside++;
-            }
+            look_at(&p, x[i], y[i]);
     }
-    if (square > 0)
-        *out = (struct td_fill){value, sqrt(difference / square), sqrt(square / (double)beside)};
+    if (!(p.square > 0))
+        return TDBG_OK;
+    p.fill.rel_l2 = sqrt(p.difference / p.square);
+    p.fill.rms = sqrt(p.square / (double)p.beside);
+    if (!fills_alike(&p))
+        p.fill.in_b = p.fill.value;
+    *out = p.fill;
     return TDBG_OK;
 }

@@ -185,13 +185,19 @@ static void rule_noise(const struct td_circumstances *c, const struct td_metrics
 {
     bool narrow = coarser_unit(c) > fmax(td_unit_roundoff(c->a), td_unit_roundoff(c->b));
     const char *whose = narrow ? " of the type that the values were rounded to" : "";
-    bool beside = c->fill.value != 0 && c->fill.rel_l2 > m->rel_l2;
+    bool other_fill = c->fill.value != 0 && c->fill.in_b != c->fill.value;
+    bool beside = other_fill || (c->fill.value != 0 && c->fill.rel_l2 > m->rel_l2);
     double error = beside ? c->fill.rel_l2 : m->rel_l2;
-    char where[48] = "";
-    if (beside)
+    char where[64] = "";
+    if (other_fill)
+        snprintf(where, sizeof where, " beside the value %.3g, which is %.3g in B", c->fill.value,
+                 c->fill.in_b);
+    else if (beside)
         snprintf(where, sizeof where, " beside the value %.3g", c->fill.value);
     out->floor = out->noise;
     out->tolerance = outlier_tolerance(c, m, out->floor);
+    if (other_fill && c->fill.max_abs > out->tolerance.atol + out->tolerance.rtol * fabs(c->fill.max_abs_a))
+        other_fill = false;       /* one element beside it stands out, and all are counted */
     if (!(error <= out->floor)) { /* NaN where sums of squares overflow: no proof of agreement */
         out->verdict = TD_DIVERGED;
         snprintf(out->reason, sizeof out->reason, "relative error %.3g%s is %.3g x the noise floor %.3g%s",
@@ -202,7 +208,7 @@ static void rule_noise(const struct td_circumstances *c, const struct td_metrics
     out->verdict = TD_WITHIN;
     snprintf(out->reason, sizeof out->reason, "relative error %.3g%s, noise floor %.3g%s", error, where,
              out->floor, whose);
-    *needs_count = m->max_abs > out->tolerance.atol;
+    *needs_count = !other_fill && m->max_abs > out->tolerance.atol;
 }
 
 static void rule_tolerance(struct td_tolerance tolerance, const struct td_metrics *m, struct td_ruling *out,

@@ -152,3 +152,25 @@ def test_masked_scores_are_judged_beside_the_mask(tdbg, tmp_path, fill):
         dump(tmp_path / "b", {"0_scores": masked(other)})
         answer = compare(tdbg, tmp_path / "a", tmp_path / "b", status=int(verdict == "diverged"))
         assert answer["pairs"][0]["verdict"] == verdict and "beside the value" in answer["pairs"][0]["reason"]
+
+
+@pytest.mark.parametrize("change, verdict", [
+    (lambda scores, mask: None, "within"),
+    (lambda scores, mask: scores.__imul__(2), "diverged"),
+    (lambda scores, mask: scores.__setitem__((2, 20, 3), scores[2, 20, 3] + 0.01), "diverged"),  # one element
+    (lambda scores, mask: mask.__setitem__((5, 4), True), "diverged"),  # one place more is masked
+    (lambda scores, mask: mask.__setitem__((5, 9), False), "diverged"),  # one less
+])  # fmt: skip
+@pytest.mark.parametrize("fill_b", [-1e9, -1e4])
+def test_masks_of_different_values(tdbg, tmp_path, change, verdict, fill_b):
+    """What is masked is nothing to the softmax, whichever huge number says so: it must be the same places."""
+    scores = np.random.default_rng(3).standard_normal((4, 24, 24)).astype(np.float32)
+    mask = np.triu(np.ones((24, 24), bool), 1)
+    dump(tmp_path / "a", {"0_scores": np.where(mask, np.finfo(np.float32).min, scores).astype(np.float32)})
+    scores *= 1 + 1e-7 * np.random.default_rng(4).standard_normal(scores.shape).astype(np.float32)
+    change(scores, mask)
+    dump(tmp_path / "b", {"0_scores": np.where(mask, np.float32(fill_b), scores).astype(np.float32)})
+    pair = compare(tdbg, tmp_path / "a", tmp_path / "b", status=int(verdict == "diverged"))["pairs"][0]
+    assert pair["verdict"] == verdict, pair["reason"]
+    if verdict == "within":
+        assert f"beside the value -3.4e+38, which is {fill_b:.3g} in B" in pair["reason"]
