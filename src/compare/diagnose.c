@@ -177,6 +177,8 @@ const char *td_axis_word(const struct td_evidence *e, int axis)
         return "expert";
     if (axis == e->token_axis)
         return "token";
+    if (axis == 0 && e->token_axis > 0 && (e->shape.ndim == 4 || (e->shape.ndim == 3 && e->token_axis == 1)))
+        return "sequence"; /* of the batch */
     if (axis == e->shape.ndim - 1)
         return "channel";
     return e->token_axis >= 0 && e->shape.ndim >= 3 ? "head" : "index";
@@ -194,6 +196,8 @@ const char *td_axis_plural(const struct td_evidence *e, int axis)
         return "channels";
     case 'h':
         return "heads";
+    case 's':
+        return "sequences";
     }
     return "indices";
 }

@@ -53,7 +53,7 @@ bool td_is_touched(const struct td_evidence *e, int64_t shares, double error, do
 /* "3", "0-2", "0, 4-6 and 9 more": the set bits of `flags` for people. */
 void td_print_indices(char *out, size_t size, const bool *flags, int64_t count);
 
-/* "expert", "token", "head", "channel" or "index" for axis i. */
+/* "expert", "sequence", "token", "head", "channel" or "index" for axis i. */
 const char *td_axis_word(const struct td_evidence *e, int axis);
 const char *td_axis_plural(const struct td_evidence *e, int axis);
 

@@ -304,7 +304,7 @@ static double rank_one_share(const struct td_evidence *e)
 static void suspect_noise(struct td_evidence *e, struct td_diagnosis *d)
 {
     double relative = sqrt(e->power_d / e->power_a);
-    if (!(relative < 0.05) || e->count < 64)
+    if (!(relative < 0.05) || relative < e->c->floor || e->count < 64)
         return;
     int64_t columns = e->shape.size[e->shape.ndim - 1], rows = e->count / columns;
     double chance = pow(sqrt((double)rows) + sqrt((double)columns), 2) / (double)e->count;

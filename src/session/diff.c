@@ -50,14 +50,17 @@ struct diff_run {
 
 /* --- preparation ---------------------------------------------------------------------------------------- */
 
-/* The length of the sequence: the size that most activations have in common. */
+/* The length of the sequence: the size that most activations have in common. The first of four axes counts
+ * sequences, and of two that are as frequent a batch is the far smaller one, though tokens may well be fewer
+ * than heads: by half at least. */
 static int64_t find_tokens(const struct td_side *side)
 {
     int64_t sizes[64];
     size_t counts[64] = {0}, known = 0, best = 0;
     for (size_t i = 0; i < side->count; i++) {
         const struct td_shape *shape = &side->items[i].parts[0]->shape;
-        for (int d = 0; d + 1 < shape->ndim && !side->items[i].parameter; d++) { /* the last: channels */
+        int last = side->items[i].parameter ? 0 : shape->ndim - 1; /* which holds channels */
+        for (int d = shape->ndim == 4; d < last; d++) {
             size_t k = 0;
             while (k < known && sizes[k] != shape->size[d])
                 k++;
@@ -66,10 +69,11 @@ static int64_t find_tokens(const struct td_side *side)
             if (k == known)
                 sizes[known++] = shape->size[d];
             counts[k]++;
-            if (counts[k] > counts[best])
-                best = k;
         }
     }
+    for (size_t k = 1; k < known; k++)
+        if (counts[k] > counts[best] || (counts[k] == counts[best] && sizes[k] >= 2 * sizes[best]))
+            best = k;
     return known ? sizes[best] : 0;
 }
 
