@@ -28,7 +28,9 @@ enum {
     COST_TAKE_FIRST = 2, /* the leading axis holds tensor-parallel ranks */
     COST_TAKE = 5,
     COST_SUM_AXIS = 6,
-    COST_CUT = 8
+    COST_LAST = 2,
+    COST_CUT = 8,
+    COST_CUT_FRONT = 9
 };
 
 struct variant {
@@ -184,8 +186,8 @@ static void keep_part(struct variants *all, const struct variant *base, int axis
 static int64_t groups_of_heads(struct td_fusion f, int64_t whole, int64_t length, int64_t size)
 {
     int64_t slots = f.index == 0 ? 0 : whole / length;
-    if (f.index == 0 && (whole - length) % 2 == 0)
-        slots = whole / ((whole - length) / 2);
+    if (f.index == 0 && (whole - length) % (f.of - 1) == 0)
+        slots = whole / ((whole - length) / (f.of - 1));
     return slots < 2 || whole % (slots * size) ? 0 : whole / (slots * size);
 }
 
@@ -227,6 +229,8 @@ static void fused_variants(struct variants *all, const struct td_item *item, str
 {
     int before = all->count;
     int64_t want = elements(&other->parts[0]->shape);
+    if (f.of == 2) /* gate and up, channel by channel */
+        part_variants(all, before, item, f, want * other->part_count, 1);
     for (int h = -1; h < heads->count; h++) {
         int64_t head = h < 0 ? 0 : heads->size[h];
         part_variants(all, before, item, f, want * other->part_count, head);
@@ -256,6 +260,11 @@ static void rank_variants(struct variants *all, const struct variant *base, int6
         v.cost += axis == 0 ? COST_TAKE_FIRST : COST_TAKE;
         v.proof = axis > 0 ? TD_PROOF_ALL : is_plain(&v.shape) ? TD_PROOF_ONCE : TD_PROOF_NONE;
         add_step(&v, (struct td_step){.kind = TD_STEP_TAKE, .axis = axis, .from = 0, .to = 1});
+        keep(all, &v);
+        v.cost += COST_LAST; /* the last token alone, as logits are computed */
+        v.proof = TD_PROOF_ALL;
+        v.steps.step[v.steps.count - 1].from = n - 1;
+        v.steps.step[v.steps.count - 1].to = n;
         keep(all, &v);
         v = *base;
         remove_size(&v.shape, axis);
@@ -299,7 +308,8 @@ static void repeat_variants(struct variants *all, const struct variant *base, in
         }
 }
 
-/* One axis longer than the other side's: padding. Only where all the other axes agree as they stand. */
+/* One axis longer than the other side's: padding, behind or in front. Only where all the other axes agree as
+ * they stand. */
 static void cut_variants(struct variants *all, const struct variant *base, const struct td_shape *other)
 {
     int axis = -1;
@@ -314,12 +324,17 @@ static void cut_variants(struct variants *all, const struct variant *base, const
     }
     if (axis < 0)
         return;
-    struct variant v = *base;
-    v.shape.size[axis] = other->size[axis];
-    v.cost += COST_CUT;
-    v.proof = TD_PROOF_ALL;
-    if (add_step(&v, (struct td_step){.kind = TD_STEP_SLICE, .axis = axis, .to = other->size[axis]}))
-        keep(all, &v);
+    int64_t whole = base->shape.size[axis], kept = other->size[axis];
+    for (int front = 0; front < 2; front++) {
+        struct variant v = *base;
+        int64_t from = front ? whole - kept : 0;
+        v.shape.size[axis] = kept;
+        v.cost += front ? COST_CUT_FRONT : COST_CUT;
+        v.proof = TD_PROOF_ALL;
+        if (add_step(&v,
+                     (struct td_step){.kind = TD_STEP_SLICE, .axis = axis, .from = from, .to = from + kept}))
+            keep(all, &v);
+    }
 }
 
 /* --- lining two variants up ---------------------------------------------------------------------------- */

@@ -167,9 +167,27 @@ static void complain_of_cut(struct visit *v, enum td_cut cut, const char *what)
                     how = &sides[s]->step[k];
     }
     if (count)
-        note(v, td_arena_printf(v->arena,
-                                "%zu pairs differ in length (%s: only %lld of axis %d are on both sides): %s",
-                                count, example->name, (long long)how->to, how->axis, what));
+        note(v, td_arena_printf(
+                    v->arena, "%zu pair%s in length (%s: only %lld of axis %d are on both sides%s): %s",
+                    count, count == 1 ? " differs" : "s differ", example->name,
+                    (long long)(how->to - how->from), how->axis, how->from ? ", the last ones" : "", what));
+}
+
+/* One side computed the last token only, as engines do with logits. */
+static void tell_of_last(struct visit *v)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        const struct td_pair *p = &v->pairs[i];
+        const struct td_steps *sides[] = {p->layout ? &p->layout->a : NULL, p->layout ? &p->layout->b : NULL};
+        for (int s = 0; s < 2; s++)
+            for (int k = 0; sides[s] && k < sides[s]->count; k++)
+                if (sides[s]->step[k].kind == TD_STEP_TAKE && sides[s]->step[k].from > 0) {
+                    note(v, td_arena_printf(v->arena,
+                                            "%s: %c has no more than the last of axis %d, which was compared",
+                                            p->name, s ? 'A' : 'B', sides[s]->step[k].axis));
+                    return;
+                }
+    }
 }
 
 /* One side has the part of one rank, the other the parts of all. */
@@ -214,6 +232,7 @@ tdbg_status td_doctor(const struct td_pair *pairs, size_t count, const struct td
     complain_of_cut(&v, TD_CUT_PADDING, "padding rows were left out of the comparison");
     complain_of_cut(&v, TD_CUT_RANK, "a whole fraction, as one rank holds; the rest was not compared");
     complain_of_shards(&v);
+    tell_of_last(&v);
     for (size_t i = 0; i < count; i++)
         if (pairs[i].a && pairs[i].b) {
             complain_of_dump(&v, &pairs[i]);

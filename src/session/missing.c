@@ -13,7 +13,8 @@ struct remnant {
     bool in_b;
     struct td_steps steps; /* up to the cut, which is the last of them */
     int axis;
-    int64_t kept, whole;
+    int64_t from, kept, whole;  /* kept: [from, from + kept) of the whole */
+    int64_t rest_from, rest_to; /* what was cut off, behind it or in front */
 };
 
 static tdbg_status slice(const struct remnant *r, int64_t from, int64_t to, struct td_operand *out,
@@ -40,8 +41,11 @@ static tdbg_status find_remnant(const struct td_match *match, const struct td_pa
         TD_TRY(td_operand_make(&before, r->item, &r->steps, r->arena, error));
         r->steps.count = i + 1;
         r->axis = steps->step[i].axis;
-        r->kept = steps->step[i].to;
+        r->from = steps->step[i].from;
+        r->kept = steps->step[i].to - r->from;
         r->whole = before.shape.size[r->axis];
+        r->rest_from = r->from ? 0 : r->kept;
+        r->rest_to = r->from ? r->from : r->whole;
         *found = true;
         return TDBG_OK;
     }
@@ -61,18 +65,19 @@ static tdbg_status repeats(const struct remnant *r, int64_t from, int64_t to, bo
     return TDBG_OK;
 }
 
-/* One value throughout, or one row over and over: its own, or the last that is on both sides. */
+/* One value throughout, or one row over and over: its own, or the next that is on both sides. */
 static tdbg_status is_padding(const struct remnant *r, bool *yes, struct tdbg_error *error)
 {
     struct td_operand rest;
     struct td_metrics m;
-    TD_TRY(slice(r, r->kept, r->whole, &rest, error));
+    TD_TRY(slice(r, r->rest_from, r->rest_to, &rest, error));
     TD_TRY(td_measure(&rest, &rest, r->pool, r->judge->job, &m, error));
     *yes = m.nan_a == m.count || (m.paired == m.count && m.a.min == m.a.max);
-    if (!*yes && r->whole - r->kept > 1)
-        TD_TRY(repeats(r, r->kept, r->whole - 1, yes, error));
+    if (!*yes && r->rest_to - r->rest_from > 1)
+        TD_TRY(repeats(r, r->rest_from, r->rest_to - 1, yes, error));
     if (!*yes && r->kept > 0)
-        TD_TRY(repeats(r, r->kept - 1, r->whole - 1, yes, error));
+        TD_TRY(repeats(r, r->from ? r->rest_from : r->rest_from - 1, r->from ? r->rest_to : r->rest_to - 1,
+                       yes, error));
     return TDBG_OK;
 }
 

@@ -525,3 +525,50 @@ def test_fused_in_two_ways(tdbg, tmp_path, size):
         b[f"decoder.layers.{n}.self_attention.linear_qkv.weight.npy"] = np.concatenate((q, k, v), 1).reshape(-1, width)
     answer = compare(tdbg, tmp_path, a, b)
     assert answer["summary"]["identical"] == 12, [(p["name"], p["verdict"]) for p in answer["pairs"]]
+
+
+# --- what one side has more of -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("front", [False, True])
+@pytest.mark.parametrize("row", ["zeros", "one row"])
+def test_padding_on_either_side(tdbg, tmp_path, front, row):
+    a = {f"{n}_{s}.npy": values(24, 32) for n in range(2) for s in ("query", "post_mlp")}
+    fill = np.zeros((8, 32), np.float32) if row == "zeros" else np.repeat(values(1, 32), 8, 0)
+    b = {n: np.concatenate((fill, x) if front else (x, fill)) for n, x in a.items()}
+    answer = compare(tdbg, tmp_path, a, b)
+    assert answer["summary"]["identical"] == 4
+    assert answer["pairs"][0]["layout"]["steps"] == [f"b: slice {'8:32' if front else '0:24'} of axis 0"]
+    where = "only 24 of axis 0 are on both sides" + (", the last ones" if front else "")
+    assert len(answer["notes"]) == 1 and where in answer["notes"][0]
+
+
+def test_tokens_in_front_that_are_no_padding(tdbg, tmp_path):
+    a = {f"{n}_query.npy": values(24, 32) for n in range(2)}
+    answer = compare(tdbg, tmp_path, a, {n: np.concatenate((values(8, 32), x)) for n, x in a.items()})
+    assert answer["summary"]["diverged"] == 2
+    assert answer["pairs"][0]["reason"] == "A has only 24 of 32 of axis 0; they agree, but what is missing is no padding"
+
+
+@pytest.mark.parametrize("last", [lambda x: x[-1:], lambda x: x[-1]], ids=["row", "vector"])
+def test_the_last_token_alone(tdbg, tmp_path, last):
+    logits = values(24, 500)
+    answer = compare(tdbg, tmp_path, {"logits.npy": logits}, {"logits.npy": last(logits)})
+    assert only(answer)["verdict"] == "identical" and "a: take 23 of axis 0" in only(answer)["layout"]["steps"]
+    assert answer["notes"] == ["logits.npy: B has no more than the last of axis 0, which was compared"]
+
+
+@pytest.mark.parametrize("kind", ["weight", "output"])
+def test_gate_and_up_channel_by_channel(tdbg, tmp_path, kind):
+    """As gpt-oss has them: gate in the even channels, up in the odd ones."""
+    a, b = {}, {}
+    for n in range(2):
+        gate, up = values(64, 24), values(64, 24)
+        if kind == "output":
+            gate, up = gate.T.copy(), up.T.copy()
+        a |= {f"layers.{n}.mlp.gate_proj.{kind}.npy": gate, f"layers.{n}.mlp.up_proj.{kind}.npy": up}
+        axis = 0 if kind == "weight" else 1
+        both = np.stack((gate, up), axis + 1)
+        b[f"layers.{n}.mlp.gate_up_proj.{kind}.npy"] = both.reshape((128, 24) if kind == "weight" else (24, 128))
+    answer = compare(tdbg, tmp_path, a, b)
+    assert answer["summary"]["identical"] == 4, answer["pairs"][0]
