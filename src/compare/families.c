@@ -379,6 +379,46 @@ bool td_names_norm(const char *stage)
     return last.length && is_one_of(&last, norms);
 }
 
+/* The number that text[0, length) ends in, behind `before`: its digits are cut off then; else -1. */
+static int64_t cut_number(const char *text, size_t *length, const char *before)
+{
+    enum { MOST_DIGITS = 9 };
+    size_t end = *length, at = end;
+    while (at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9')
+        at--;
+    size_t rest = at;
+    if (at == end || end - at > MOST_DIGITS || !cut_ending(text, &rest, before, "./_"))
+        return -1;
+    *length = at;
+    return number_of(&(struct td_word){.text = text + at, .length = end - at, .number = true});
+}
+
+/* Two families number their experts elsewhere: Transformer Engine the parameters of one module
+ * (experts.linear_fc1.weight3), older files of llama.cpp the module itself (ffn_gate.3.weight). */
+static void read_late_number(const char *stage, size_t *length, struct td_identity *out)
+{
+    static const struct {
+        const char *before;
+        enum td_part_kind kind;
+    } parts[] = {{"weight", TD_PART_WEIGHT}, {"bias", TD_PART_BIAS}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && out->expert == TD_ALL_EXPERTS; i++) {
+        int64_t number = cut_number(stage, length, parts[i].before);
+        if (number < 0 || !cut_ending(stage, length, parts[i].before, "."))
+            continue;
+        out->expert = number;
+        out->kind = parts[i].kind;
+        out->role = find_role(stage, *length, true);
+    }
+    static const char *const modules[] = {"ffn_gate.", "ffn_up.", "ffn_down."};
+    for (size_t i = 0; i < sizeof modules / sizeof *modules && out->expert == TD_NO_EXPERT; i++) {
+        int64_t number = cut_number(stage, length, modules[i]);
+        if (number < 0)
+            continue;
+        out->expert = number;
+        out->role = find_role(stage, *length - 1, true);
+    }
+}
+
 /* Hugging Face keeps stacked experts as parameters of their module, without a word for what they are. */
 static bool is_stacked_parameter(const struct td_identity *id, const char *stage, size_t length)
 {
@@ -403,6 +443,8 @@ struct td_identity td_role_of(const char *name, int64_t layer, const char *stage
     out.role = find_role(stage, length, layer >= 0);
     if (layer >= 0) {
         read_stage_words(stage, length, &out);
+        if (out.role == TD_ROLE_NONE)
+            read_late_number(stage, &length, &out);
         if (is_stacked_parameter(&out, stage, length))
             out.kind = TD_PART_WEIGHT;
         own_length -= own_length < strlen(stage) ? own_length : strlen(stage);

@@ -397,6 +397,29 @@ def test_a_clean_run_gets_no_notes(tdbg, tmp_path):
     assert compare(tdbg, tmp_path / "a", tmp_path / "b", status=0)["notes"] == []
 
 
+# --- batches -----------------------------------------------------------------------------------------------------------------
+
+BATCHES = {
+    "4-d": (lambda rng: rng.standard_normal((3, 8, 24, 16)), "axis 0 (sequences)"),
+    "3-d": (lambda rng: rng.standard_normal((3, 24, 64)), "axis 0 (sequences)"),
+    "3-d, heads": (lambda rng: rng.standard_normal((24, 8, 16)), "axis 0 (tokens)"),
+}
+
+
+@pytest.mark.parametrize("case", BATCHES)
+def test_the_axis_of_a_batch_has_its_name(tdbg, tmp_path, case):
+    make, words = BATCHES[case]
+    rng = np.random.default_rng(8)
+    a = {f"{n}_{s}": make(rng).astype(np.float32) for n in range(2) for s in ("key_final", "value_final")}
+    b = dict(a)
+    b["0_key_final"] = b["0_key_final"][[1, 0] + list(range(2, len(b["0_key_final"])))]
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    first = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["first_divergence"]
+    assert first["diagnosis"][0]["kind"] == "permutation"
+    assert f"{words} 0 and 1 exchanged" in first["diagnosis"][0]["detail"]
+
+
 # --- larger than is looked at whole ------------------------------------------------------------------------------------------
 
 # change of B: the kind, and what is said

@@ -89,6 +89,17 @@ def test_mixtral_names(tdbg, tmp_path):
     assert [p["verdict"] for p in answer["pairs"]] == ["identical"] * 3 * LAYERS
 
 
+@pytest.mark.parametrize("name", ["blk.{}.ffn_{}.{}.weight", "decoder.layers.{}.mlp.experts.linear_{}.weight{}"])
+def test_numbers_at_the_end(tdbg, tmp_path, name):
+    """Older files of llama.cpp, and Megatron with Transformer Engine, which has gate and up in fc1."""
+    apart = {}
+    for n, layer in enumerate(model()):
+        parts = layer if "ffn" in name else {"fc1": np.concatenate([layer["gate"], layer["up"]], 1), "fc2": layer["down"]}
+        apart |= {name.format(n, part, e): x[e] for part, x in parts.items() for e in range(E)}
+    answer = compare(tdbg, tmp_path, apart, llama_cpp(model()))
+    assert [p["verdict"] for p in answer["pairs"]] == ["identical"] * 3 * LAYERS
+
+
 @pytest.mark.parametrize("stacked", STACKED)
 def test_one_wrong_expert(tdbg, tmp_path, stacked):
     wrong = model()
