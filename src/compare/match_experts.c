@@ -1,8 +1,8 @@
 /* match_experts.c: the experts of a layer that are stored one by one, as the one tensor that others store.
  *
- *     model.layers.0.mlp.experts.0.gate_proj.weight [ff, d]
- *     model.layers.0.mlp.experts.1.gate_proj.weight [ff, d]   ->
- * model.layers.0.mlp.experts.*.gate_proj.weight … in as many parts as there are experts
+ *     layers.0.mlp.experts.0.gate_proj.weight [ff, d]
+ *     layers.0.mlp.experts.1.gate_proj.weight [ff, d]
+ *     becomes layers.0.mlp.experts.*.gate_proj.weight, in as many parts as there are experts
  *
  * Such a set stands beside the items of its side; its index is behind theirs. It is no more than an offer:
  * experts that found partners one by one are in no set any more, and a set that is paired takes all its

@@ -139,7 +139,8 @@ static void say_what_follows(struct td_buffer *out, const struct td_diff *diff)
         td_buffer_printf(out, "%zu more %s of %s own. ", born, born == 1 ? "adds an error" : "add errors",
                          born == 1 ? "its" : "their");
     if (!inherited && !born && agree)
-        td_buffer_printf(out, "The %zu %s after it agree again. ", agree, agree == 1 ? "tensor" : "tensors");
+        td_buffer_printf(out, "The %zu %s after it %s again. ", agree, agree == 1 ? "tensor" : "tensors",
+                         agree == 1 ? "agrees" : "agree");
 }
 
 /* What no pair speaks for. */

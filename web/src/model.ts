@@ -114,6 +114,7 @@ export interface TensorInfo {
   dtype: string;
   shape: number[];
   shards?: number;
+  experts?: number;
 }
 
 export interface Diagnosis {

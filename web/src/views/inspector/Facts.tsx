@@ -20,6 +20,7 @@ export function SideLine({ letter, tensor, title }: { letter: string; tensor: Te
       <span class="mono dim">{tensor.dtype}</span>
       <span class="mono">{shape(tensor.shape)}</span>
       {tensor.shards !== undefined && <span class="dim">{plural(tensor.shards, "shard")}</span>}
+      {tensor.experts !== undefined && <span class="dim">{plural(tensor.experts, "expert")}</span>}
     </p>
   );
 }
