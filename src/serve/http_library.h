@@ -16,7 +16,6 @@
     CALL(MHD_, get_connection_info) \
     CALL(MHD_, lookup_connection_value) \
     CALL(MHD_, queue_response) \
-    CALL(MHD_, quiesce_daemon) \
     CALL(MHD_, resume_connection) \
     CALL(MHD_, start_daemon) \
     CALL(MHD_, stop_daemon) \

@@ -296,15 +296,16 @@ void td_server_close(struct td_server **slot)
     struct td_server *server = *slot;
     if (!server)
         return;
-    if (server->daemon)
-        server->listening = td_mhd.quiesce_daemon(server->daemon);
-    /* Nothing may be suspended when the daemon stops. */
+    /* Nothing may be suspended when the daemon stops, and until then requests still come: so both of those
+     * who suspend refuse from here on. Quiescing the daemon would not spare us that, as connections stay; and
+     * one of its threads that wakes meanwhile takes the listening socket out of its set first, of which the
+     * library (0.9.75) dies. */
     if (server->streams)
         td_streams_end(server->streams);
-    td_waiting_release(&server->waiting);
+    td_waiting_end(&server->waiting);
     if (server->daemon)
         td_mhd.stop_daemon(server->daemon);
-    /* Not before: the daemon's threads take it out of their sets as they end. */
+    td_waiting_release(&server->waiting);
     if (server->listening >= 0)
         close(server->listening);
     td_runs_close(&server->runs); /* it wakes streams */

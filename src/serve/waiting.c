@@ -16,14 +16,20 @@ void td_waiting_init(struct td_waiting *w)
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->idle, NULL);
     w->running = 0;
+    w->ended = false;
+}
+
+void td_waiting_end(struct td_waiting *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->ended = true;
+    while (w->running > 0)
+        pthread_cond_wait(&w->idle, &w->lock);
+    pthread_mutex_unlock(&w->lock);
 }
 
 void td_waiting_release(struct td_waiting *w)
 {
-    pthread_mutex_lock(&w->lock);
-    while (w->running > 0)
-        pthread_cond_wait(&w->idle, &w->lock);
-    pthread_mutex_unlock(&w->lock);
     pthread_cond_destroy(&w->idle);
     pthread_mutex_destroy(&w->lock);
 }
@@ -48,7 +54,7 @@ static void *go(void *argument)
 static bool enter(struct td_waiting *w)
 {
     pthread_mutex_lock(&w->lock);
-    bool room = w->running < MOST;
+    bool room = w->running < MOST && !w->ended;
     w->running += room;
     pthread_mutex_unlock(&w->lock);
     return room;

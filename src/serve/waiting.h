@@ -14,14 +14,18 @@ struct td_waiting {
     pthread_mutex_t lock;
     pthread_cond_t idle;
     int running;
+    bool ended;
 };
 
 void td_waiting_init(struct td_waiting *w);
 
-/* Waits until all have ended. */
+/* Waits until all have ended; from here on none begins. */
+void td_waiting_end(struct td_waiting *w);
+
 void td_waiting_release(struct td_waiting *w);
 
-/* Calls run(context) on a thread of its own. False: there are too many, or there is no memory. */
+/* Calls run(context) on a thread of its own. False: there are too many, there is no memory, or it
+ * has ended. */
 bool td_waiting_start(struct td_waiting *w, void (*run)(void *context), void *context);
 
 #endif

@@ -1,14 +1,17 @@
 """The server itself: routes, headers, methods, the page, starting and stopping."""
+import contextlib
+import http.client
 import json
 import os
 import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
-
+from comparing import COMPARISONS, dump, finished
 from serving import BINARY, PATIENCE, Server
 
 HTML = {"Accept": "text/html,application/xhtml+xml"}
@@ -149,6 +152,29 @@ def refusal(*args, **options):
 def test_port_taken(server, tmp_path):
     assert refusal("--port", server.port, "--data", tmp_path / "other") == (
         f"tdbg: port {server.port} is in use on 127.0.0.1 (--port takes another, 0 any that is free)\n")
+
+
+def test_ends_while_clients_go_on_asking(serve, tmp_path):
+    """For what has to wait, over connections that stay: none may begin once the server ends."""
+    sides = dump(tmp_path / "a"), dump(tmp_path / "b", change="1_key")
+
+    def ask(server, report):
+        connection = server.connect()
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                connection.request("GET", report)
+                connection.getresponse().read()
+
+    for _ in range(5):
+        server = serve("--root", tmp_path)
+        report = f"{COMPARISONS}/{finished(server, *sides)}/report.csv"
+        clients = [threading.Thread(target=ask, args=(server, report)) for _ in range(8)]
+        for client in clients:
+            client.start()
+        time.sleep(0.03)
+        server.stop()
+        for client in clients:
+            client.join()
 
 
 def test_second_server_on_the_same_data(server):
