@@ -7,11 +7,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "tdbg.h"
+
+/* In `make check` (TDBG_QUICK is set) the long tests take fewer rounds of the same kind. */
+static inline bool quick(void)
+{
+    return getenv("TDBG_QUICK") != NULL;
+}
 
 #define assert_ok(expression) assert_int_equal((expression), TDBG_OK)
 

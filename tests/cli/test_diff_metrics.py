@@ -80,6 +80,7 @@ def test_same_bits_everywhere(tdbg, every_pair, env):
     assert run_every_pair(tdbg, every_pair[0], **env) == run_every_pair(tdbg, every_pair[0])
 
 
+@pytest.mark.slow
 def test_same_bits_for_a_tensor_that_is_split(tdbg, tmp_path):
     """From two million elements on a pair is shared by the threads."""
     rng = np.random.default_rng(4)

@@ -35,6 +35,7 @@ def write(folder, rng):
     pair("2_complex", x + 1j * x[::-1], x - 1j * x[::-1])
 
 
+@pytest.mark.slow
 def test_tiers_and_threads(tdbg, tmp_path):
     write(tmp_path, np.random.default_rng(3))
     first = None

@@ -120,6 +120,7 @@ def test_a_terminal_gets_a_page(tdbg, thousands):
     assert "50 of 1999000 pairs listed" in text.decode() and "There are more" in text.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_memory_is_bounded(tdbg, thousands):
     """Twenty thousand pairs (22 MB of JSON) in 128 MiB, thread stacks and all."""

@@ -195,6 +195,7 @@ def test_shared_nonsense_is_not_gone_through_forever(tdbg, tmp_path):
     assert reasons == {"text that is not Latin-1 where bytes belong", "the same bytes are gone through over and over"}
 
 
+@pytest.mark.slow
 def test_more_values_than_anybody_reads(tdbg, tmp_path):
     path = dump({"losses": [0.5] * 200_000, "w": np.arange(2)}, tmp_path / "a.pkl")
     listing = tdbg.json("ls", path)

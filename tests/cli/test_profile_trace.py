@@ -258,6 +258,7 @@ def test_times_at_the_ends_of_the_range(tdbg, tmp_path):
     assert all(scope["total_ns"] >= 0 and scope["self_ns"] >= 0 for scope in document["scopes"])
 
 
+@pytest.mark.slow
 def test_more_scopes_than_fit(tdbg, tmp_path):
     """Each call has a name of its own: beyond the cap they count for their parent."""
     events = [span("all", 0, 10**6)] + [span(f"op {i}", i * 10, 5) for i in range(80000)]

@@ -28,11 +28,11 @@ def test_no_finite_value(tdbg, tmp_path):
 
 
 def test_many_tensors_come_in_order(tdbg, tmp_path):
-    arrays = {f"t{i}": np.full(i % 40 * 20000 + 1, i, np.float32) for i in range(300)}
+    arrays = {f"t{i}": np.full(i % 20 * 20000 + 1, i, np.float32) for i in range(60)}
     np.savez(tmp_path / "a.npz", **arrays)
     rows = tdbg.json("stats", tmp_path / "a.npz")["tensors"]
     assert [row["name"] for row in rows] == list(arrays)
-    assert [row["mean"] for row in rows] == [float(i) for i in range(300)]
+    assert [row["mean"] for row in rows] == [float(i) for i in range(60)]
     assert rows == tdbg.json("stats", tmp_path / "a.npz", env={"TDBG_THREADS": "1"})["tensors"]
 
 

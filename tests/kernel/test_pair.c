@@ -29,7 +29,9 @@ static void tiers_equal_scalar(void **state)
             loops++;
             for (enum fill fill = 0; fill < FILLS; fill++)
                 for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-                    for (int round = 0; round < 4; round++) {
+                    for (size_t round = 0; round < 4; round++) {
+                        if (quick() && round != s % 4)
+                            continue;
                         uint8_t *a = space_a + round % 2, *b = space_b + 3 * (round / 2); /* any address */
                         fill_sides((enum td_dtype)ta, a, (enum td_dtype)tb, b, fill, sizes[s]);
                         struct td_pair_block expected;

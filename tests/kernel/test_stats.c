@@ -183,29 +183,30 @@ static struct tdbg_stats stats_of(const struct td_tensor *tensor, struct td_pool
 static void strides_and_threads(void **state)
 {
     (void)state;
-    enum { ROWS = 811, COLUMNS = 1013 };
+    enum { MOST = 811, COLUMNS = 1013 };
+    const int64_t rows = quick() ? 307 : MOST; /* two chunks are enough */
     struct td_pool *pool = NULL;
     assert_ok(td_pool_open(&pool, 3, NULL));
-    uint8_t *plain = malloc(ROWS * COLUMNS * 16), *other = malloc(2 * ROWS * COLUMNS * 16);
+    uint8_t *plain = malloc(MOST * COLUMNS * 16), *other = malloc(2 * MOST * COLUMNS * 16);
     for (int dtype = 0; dtype < TD_PLAIN_DTYPES; dtype++) {
-        uint64_t size = td_dtype_size((enum td_dtype)dtype), bytes = ROWS * COLUMNS * size;
+        uint64_t size = td_dtype_size((enum td_dtype)dtype), bytes = (uint64_t)rows * COLUMNS * size;
         fill_elements((enum td_dtype)dtype, dtype == TD_C64 || dtype == TD_C128 ? TAME : SPECIAL, plain,
-                      ROWS * COLUMNS);
-        struct td_tensor tensor = packed(plain, bytes, (enum td_dtype)dtype, ROWS, COLUMNS);
+                      rows * COLUMNS);
+        struct td_tensor tensor = packed(plain, bytes, (enum td_dtype)dtype, rows, COLUMNS);
         struct tdbg_stats expected = stats_of(&tensor, NULL), got;
-        assert_int_equal(expected.count, ROWS * COLUMNS);
+        assert_int_equal(expected.count, rows * COLUMNS);
         got = stats_of(&tensor, pool);
         assert_memory_equal(&got, &expected, sizeof got);
 
-        const int64_t layouts[3][2] = {{1, ROWS}, {2 * COLUMNS, 2}, {-COLUMNS, 1}};
-        const uint64_t offsets[3] = {0, 0, (ROWS - 1) * COLUMNS};
+        const int64_t layouts[3][2] = {{1, rows}, {2 * COLUMNS, 2}, {-COLUMNS, 1}};
+        const uint64_t offsets[3] = {0, 0, (uint64_t)(rows - 1) * COLUMNS};
         for (int k = 0; k < 3; k++) {
             const int64_t *stride = layouts[k];
-            for (int64_t r = 0; r < ROWS; r++)
+            for (int64_t r = 0; r < rows; r++)
                 for (int64_t c = 0; c < COLUMNS; c++)
                     memcpy(other + ((int64_t)offsets[k] + r * stride[0] + c * stride[1]) * (int64_t)size,
                            plain + (r * COLUMNS + c) * (int64_t)size, size);
-            struct td_shape shape = {.ndim = 2, .size = {ROWS, COLUMNS}};
+            struct td_shape shape = {.ndim = 2, .size = {rows, COLUMNS}};
             struct td_view view;
             assert_ok(td_view_strided(&view, other, 2 * bytes, (enum td_dtype)dtype, offsets[k], &shape,
                                       stride, NULL));

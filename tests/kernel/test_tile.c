@@ -215,6 +215,8 @@ static void types_and_strides(void **state)
         fill((enum td_dtype)dtype, storage[0] + 1, COUNT);
         fill((enum td_dtype)dtype, storage[1] + 1, COUNT);
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            if (quick() && dtype != TD_F32 && (c + (size_t)dtype) % 3 != 0)
+                continue;
             struct fixture f[2];
             struct td_slice slice;
             struct td_plane plane;
@@ -226,7 +228,7 @@ static void types_and_strides(void **state)
             }
             assert_ok(td_slice_parse(&slice, cases[c].view, &cases[c].shape, NULL));
             assert_ok(td_plane_of_slice(&plane, &slice, NULL));
-            bool small = dtype == TD_F32 || dtype == TD_BF16 || dtype == TD_I8;
+            bool small = dtype == TD_F32 || (!quick() && (dtype == TD_BF16 || dtype == TD_I8));
             for (int both = 0; both < 2; both++)
                 small ? check_plane(&plane, &f[0], both ? &f[1] : NULL)
                       : check_tile(&plane, &f[0], both ? &f[1] : NULL, 2, 0, 0);

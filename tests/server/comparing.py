@@ -4,6 +4,7 @@ import time
 import zipfile
 
 import numpy as np
+import torch
 from serving import PATIENCE
 
 COMPARISONS = "/api/v1/comparisons"
@@ -28,12 +29,19 @@ def pack(folder, path):
     return path
 
 
-def large(path, value=1):
-    """A file of a gigabyte that takes a while to compare and no room on the disk: all but one value are holes."""
+def large(path, value=1, rows=1 << 10):
+    """A tensor that takes a while to compare and no room anywhere: one row of a MiB, expanded. With 2**10 rows it takes
+    about a second, with 2**16 it runs until somebody stops it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    values = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(1024, 1 << 18))
-    values[-1, -1] = value
+    row = torch.zeros(1 << 18)
+    row[-1] = value
+    torch.save(row.expand(rows, -1), path)
     return path
+
+
+def endless(tmp_path):
+    """Two sides that are compared until somebody stops it."""
+    return [large(tmp_path / side / "x.pth", value, 1 << 16) for value, side in enumerate("ab", 1)]
 
 
 def begin(server, a, b=None, settings=None, title=None, **options):

@@ -117,7 +117,7 @@ def check_folder(data):
     assert found == rows
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.native])])
+@pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.native])])
 def test_killed_at_any_moment(rounds, tmp_path, tdbg):
     archives = [pack(dump(tmp_path / "a", layers=40, size=32), tmp_path / "a.zip"),
                 pack(dump(tmp_path / "b", layers=40, size=32, change="3_key"), tmp_path / "b.zip")]

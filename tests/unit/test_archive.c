@@ -259,7 +259,7 @@ static void cut_at_every_64th_byte(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         /* The two zero blocks that end a tar may be cut in half: nothing is lost by that. */
         size_t whole = i == 2 ? files[i].size - 1024 : files[i].size - 1;
-        for (size_t size = 0; size < whole; size += 64)
+        for (size_t size = 0; size < whole; size += quick() ? 509 : 64)
             check_cut(&files[i], size);
         free(files[i].data);
     }
