@@ -87,6 +87,27 @@ test("filters by verdict and by text narrow the list, and the address holds them
   await bench.quiet(page);
 });
 
+test("an expression that backtracks without end is given up, and the page goes on", async () => {
+  const name = `${"a".repeat(60)}b`;
+  const [p, q] = ["p", "q"].map((side, at) => safetensors(bench.path(`${side}.safetensors`), {
+    [name]: { shape: [2], values: [1, 2] }, plain: { shape: [2], values: [1, 2 + at] } }));
+  const other = await bench.compare(p, q);
+  const page = await bench.page(`/c/${other}?group=none`);
+  const shown = () => page.locator(".toolbar .shown").textContent();
+  for (const _ of [1, 2]) { // the second finds no worker that still waits
+    await page.getByRole("searchbox").fill("/^(a+)+$/");
+    await page.getByRole("alert").getByText("This expression takes too long: all pairs are shown.").waitFor();
+    assert.equal(await shown(), "2 pairs");
+    await page.getByRole("searchbox").fill("/^PL/");
+    await eventually(shown, "1 of 2 pairs");
+    assert.equal(await page.locator("#search-error").textContent(), "");
+  }
+  await page.getByRole("searchbox").fill("/^(a+)+$/");
+  await page.getByRole("searchbox").fill("plain"); // before the time is up
+  await eventually(shown, "1 of 2 pairs");
+  await bench.quiet(page);
+});
+
 test("sorting by difference, match, name and size", async () => {
   const page = await bench.page(`/c/${id}?group=none`);
   const { pairs } = await bench.json("GET", `/comparisons/${id}/result`);

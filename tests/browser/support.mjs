@@ -13,6 +13,7 @@ const TDBG = process.env.TDBG;
 const EXAMPLE = process.env.TDBG_EXAMPLE; // writes two dumps of a tiny transformer that part at layer 1, query
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const SLOW = Number(process.env.TDBG_SLOW ?? 0); // every answer comes up to so many ms late: shows what races
+const PATIENCE = 20_000; // ms: what a browser does at once takes it seconds on a busy machine
 assert.ok(TDBG && EXAMPLE, "run these tests with tools/test-web.py");
 
 /** A server on a free port that may open what lies in `folder`. */
@@ -72,7 +73,7 @@ class Bench {
       });
     }
     const page = await context.newPage();
-    page.setDefaultTimeout(SLOW ? 20_000 : 10_000);
+    page.setDefaultTimeout(PATIENCE);
     page.complaints = [];
     const complain = (text) => expected.some((pattern) => pattern.test(text)) || page.complaints.push(text);
     page.on("pageerror", (error) => complain(error.message));
@@ -164,15 +165,13 @@ export const titles = (page) =>
 
 /** Until `get` gives what is wanted; then the test goes on, else it says what it was. */
 export async function eventually(get, wanted) {
-  let got;
-  for (let tries = 0; tries < 100; tries++) {
-    got = await get();
+  for (const end = Date.now() + PATIENCE; ;) {
+    const got = await get();
     try {
-      assert.deepEqual(got, wanted);
-      return;
-    } catch {
+      return assert.deepEqual(got, wanted);
+    } catch (error) {
+      if (Date.now() > end) throw error;
       await new Promise((wait) => setTimeout(wait, 50));
     }
   }
-  assert.deepEqual(got, wanted);
 }

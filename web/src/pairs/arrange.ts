@@ -43,26 +43,23 @@ const FILTER_OF: Record<Verdict, Filter> = {
   diverged: "diverged", error: "errors", within: "within", identical: "identical", only_a: "unmatched", only_b: "unmatched",
 };
 
-export type Test = (text: string) => boolean;
+export type Test = (pair: Pair) => boolean;
 
-/** Throws the engine's own sentence when a /regex/ makes no sense. */
-export function textTest(text: string): Test {
-  const regex = /^\/(.+?)\/?$/.exec(text);
-  if (regex && text.length > 1) {
-    const pattern = new RegExp(regex[1]!, "i");
-    return (name) => pattern.test(name);
-  }
+/** What stands between the strokes of /regex/; null: the text is words. */
+export const regexIn = (text: string) => /^\/(.+?)\/?$/.exec(text)?.[1] ?? null;
+
+export function wordsTest(text: string): Test {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return (name) => {
-    const lower = name.toLowerCase();
-    return words.every((word) => lower.includes(word));
+  return (pair) => {
+    const names = namesOf(pair).toLowerCase();
+    return words.every((word) => names.includes(word));
   };
 }
 
 // Asked for with every letter that is typed, of every pair.
 const searchable = new WeakMap<Pair, string>();
 
-function namesOf(pair: Pair): string {
+export function namesOf(pair: Pair): string {
   let text = searchable.get(pair);
   if (text === undefined) {
     text = [...new Set([pair.name, pair.a?.name, pair.b?.name, pair.diagnosis?.[0]?.kind])].filter(Boolean).join("\n");
@@ -72,7 +69,7 @@ function namesOf(pair: Pair): string {
 }
 
 export function filtered(pairs: readonly Pair[], filters: ReadonlySet<Filter>, test: Test): Pair[] {
-  return pairs.filter((pair) => (filters.size === 0 || filters.has(FILTER_OF[pair.verdict])) && test(namesOf(pair)));
+  return pairs.filter((pair) => (filters.size === 0 || filters.has(FILTER_OF[pair.verdict])) && test(pair));
 }
 
 // Digits as numbers: layer 10 comes after layer 9.

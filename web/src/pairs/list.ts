@@ -1,12 +1,13 @@
 // The list of pairs as the address, the page's notes and the folds make it. Views read the signals; the functions
 // are what mouse and keyboard do.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { placeOf } from "../format";
 import type { Pair } from "../model";
 import { comparisonAddress, go, pairAddress, place, query, setQuery } from "../router";
 import { comparison, diff, keep, message, pageState } from "../state";
 import { notify } from "../ui/Notices";
-import { arrange, FILTERS, GROUPS, moved, SORTS, sorted, textTest, type Choices, type Filter, type Group, type Row, type Sort, type Spot, type Test } from "./arrange";
+import { arrange, FILTERS, GROUPS, moved, namesOf, regexIn, SORTS, sorted, wordsTest, type Choices, type Filter, type Group, type Row, type Sort, type Spot, type Test } from "./arrange";
+import { placesOf } from "./regexSearch";
 
 const openGroups = signal<ReadonlySet<string>>(new Set());
 
@@ -27,13 +28,43 @@ export const choices = computed<Choices>(() => {
   };
 });
 
+interface Found {
+  /** Those that fitted the last /regex/; null: it makes no sense, or takes too long. */
+  fitting: ReadonlySet<Pair> | null;
+  error: string | null;
+  among: readonly Pair[];
+}
+const found = signal<Found | null>(null);
+
+const text = computed(() => choices.value.text);
+
+// A /regex/ is tried elsewhere; until the answer comes the list stays as it is.
+effect(() => {
+  const source = regexIn(text.value), among = diff.value?.pairs;
+  const search = new AbortController();
+  if (source === null || !among) {
+    found.value = null;
+    return;
+  }
+  const fail = (error: unknown) => {
+    if (!search.signal.aborted) found.value = { fitting: null, error: message(error), among };
+  };
+  try {
+    new RegExp(source, "i");
+  } catch (error) {
+    return fail(error); // in the engine's own words
+  }
+  placesOf(source, among.map(namesOf), search.signal).then((places) => {
+    if (!search.signal.aborted) found.value = { fitting: new Set(places.map((at) => among[at]!)), error: null, among };
+  }, fail);
+  return () => search.abort();
+});
+
 /** The test of the text filter, or why there is none. */
 const textFilter = computed<{ test: Test; error: string | null }>(() => {
-  try {
-    return { test: textTest(choices.value.text), error: null };
-  } catch (error) {
-    return { test: () => true, error: message(error) };
-  }
+  if (regexIn(text.value) === null) return { test: wordsTest(text.value), error: null };
+  const { fitting, error, among } = found.value ?? {};
+  return { test: fitting && among === diff.value?.pairs ? (pair) => fitting.has(pair) : () => true, error: error ?? null };
 });
 export const textError = computed(() => textFilter.value.error);
 
