@@ -29,6 +29,7 @@ struct td_listing {
     const struct td_open_comparison *opened;
     enum td_upload_mode mode;
     size_t count;          /* matches */
+    size_t place, passed;  /* where the last search ended, and how many matches lie before it */
     struct td_self *self;  /* of one input */
     struct td_subject own; /* of a pair of one input: made for this listing alone */
 };

@@ -102,8 +102,9 @@ void td_listing_close(struct td_listing *l)
     td_desk_return(l->desk, &l->opened);
 }
 
-/* Where a match of two inputs lies in the order of all pairs, and its pair. */
-static tdbg_status find_pair(const struct td_listing *l, size_t position, size_t *place, size_t *index,
+/* Where a match of two inputs lies in the order of all pairs, and its pair. Who goes through all of them goes
+ * on where he was. */
+static tdbg_status find_pair(struct td_listing *l, size_t position, size_t *place, size_t *index,
                              struct tdbg_error *error)
 {
     const struct td_diff *diff = l->opened->diff;
@@ -111,13 +112,17 @@ static tdbg_status find_pair(const struct td_listing *l, size_t position, size_t
         *place = position;
         return td_desk_ranked(l->desk, l->opened, position, index, error);
     }
-    for (size_t i = 0, shown = 0;; i++) {
-        TD_TRY(td_desk_ranked(l->desk, l->opened, i, index, error));
-        bool both = diff->pairs[*index].a && diff->pairs[*index].b;
-        if (both && shown++ == position) {
-            *place = i;
+    if (position < l->passed)
+        l->place = l->passed = 0;
+    for (;; l->place++) {
+        TD_TRY(td_desk_ranked(l->desk, l->opened, l->place, index, error));
+        if (!diff->pairs[*index].a || !diff->pairs[*index].b)
+            continue;
+        if (l->passed == position) {
+            *place = l->place;
             return TDBG_OK;
         }
+        l->passed++;
     }
 }
 
@@ -159,5 +164,6 @@ tdbg_status td_listing_move(struct td_listing *l, size_t from, size_t to, struct
         return td_fail(error, TDBG_MISMATCH, "the pairs of one file have no order of their own");
     TD_TRY(find_pair(l, from, &places[0], &index, error));
     TD_TRY(find_pair(l, to, &places[1], &index, error));
+    l->place = l->passed = 0;
     return td_desk_move(l->desk, l->opened, places[0], places[1], error);
 }

@@ -7,6 +7,8 @@ import functools
 import io
 import json
 import math
+import os
+import pathlib
 import tarfile
 import zipfile
 
@@ -92,6 +94,12 @@ class Browser:
 
     def values(self, index, indices=(), count=10, **more):
         return self.post("/get_tensor_values", match_index=index, dimension_indices=list(indices), count=count, **more)
+
+
+def processor_time(server):
+    """Seconds."""
+    fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.fixture
@@ -506,6 +514,30 @@ def test_reorder(compared):
         assert browser.fails("/reorder_matches", old_index=old, new_index=new)
     assert browser.fails("/reorder_matches", old_index=0)
     assert browser.post("/reorder_matches", old_index=2, new_index=2)["new_order"] == order
+
+
+def floats(names):
+    """A safetensors file of one float each."""
+    header = json.dumps({name: {"dtype": "F32", "shape": [1], "data_offsets": [4 * at, 4 * at + 4]}
+                         for at, name in enumerate(names)}).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(4 * len(names))
+
+
+@pytest.mark.native
+def test_reorder_among_thousands_that_have_no_partner(server):
+    """Each match is found from where the one before it was: time of the server's own, as machines are busy."""
+    browser = Browser(server)
+    shared = [f"layers.{i}.weight" for i in range(8000)]
+    lone = [f"{i}.alone" for i in range(8000)]
+    answer = browser.upload(model1=("a.safetensors", floats([name for two in zip(lone, shared) for name in two])),
+                            model2=("b.safetensors", floats(shared)))
+    order = stages(answer)
+    assert len(order) == 8000
+    before = processor_time(server)
+    moved = browser.post("/reorder_matches", old_index=0, new_index=7999)["new_order"]
+    took = processor_time(server) - before
+    assert moved == order[1:] + order[:1]
+    assert took < 0.3, f"{took:.2f} s"
 
 
 def test_order_survives_a_restart(serve):
