@@ -15,7 +15,7 @@ import sys
 TYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3",
          "float8_e5m2": "F8_E5M2", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ",
          "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8", "uint64": "U64", "uint32": "U32",
-         "uint16": "U16", "uint8": "U8", "bool": "BOOL", "complex64": "C64", "complex128": "C128"}
+         "uint16": "U16", "uint8": "U8", "bool": "BOOL", "complex64": "C64", "complex128": "F64"}
 
 
 def is_path(value):
@@ -64,22 +64,23 @@ def describe(name, value):
     dtype, shape, buffer = of_torch(value) if torch and isinstance(value, torch.Tensor) else of_numpy(value, name)
     if dtype not in TYPES:
         raise TypeError(f"{name}: {dtype} is no type tdbg compares")
-    if dtype == "complex128":  # the format has no word for it; its parts are pairs of numbers
-        dtype, shape = "float64", shape + [2]
-    return TYPES[dtype], shape, buffer
+    return dtype, shape, buffer
 
 
 def write(path, value):
     """Writes every tensor of `value` to `path`."""
-    header, buffers, at = {}, [], 0
+    header, notes, buffers, at = {}, {}, [], 0
     for name, leaf in flatten(value):
         if name in header:
             raise ValueError(f"two tensors are named {name}")
         dtype, shape, buffer = describe(name, leaf)
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(buffer)]}
+        if dtype == "complex128":  # the format has no word for it: pairs of float64, and a note of what they are
+            shape = shape + [2]
+            notes[f"complex128:{name}"] = "float64, real and imaginary part in the last axis"
+        header[name] = {"dtype": TYPES[dtype], "shape": shape, "data_offsets": [at, at + len(buffer)]}
         buffers.append(buffer)
         at += len(buffer)
-    text = json.dumps(header).encode()
+    text = json.dumps({**header, "__metadata__": notes} if notes else header).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)

@@ -186,8 +186,8 @@ static void tell_written(const struct cli *cli, const char *path, const struct t
 {
     char size[SIZE_TEXT];
     if (c->left_out)
-        fprintf(stderr, "tdbg: %" PRIu64 " tensor%s left out: safetensors has no %s\n", c->left_out,
-                text_plural(c->left_out), c->why);
+        fprintf(stderr, "tdbg: %" PRIu64 " tensor%s left out: safetensors cannot hold %s of %d axes\n",
+                c->left_out, text_plural(c->left_out), c->why, TDBG_MAX_DIMS);
     if (files) {
         td_json_begin_object(files);
         td_json_field_string(files, "path", path);

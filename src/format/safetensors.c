@@ -46,12 +46,56 @@ static const struct {
     {"C64", TD_C64},
 };
 
-const char *td_safetensors_dtype(enum td_dtype dtype)
+/* NULL: it has none. */
+static const char *word_for(enum td_dtype dtype)
 {
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (dtypes[i].dtype == dtype)
             return dtypes[i].name;
     return NULL;
+}
+
+bool td_safetensors_holds(enum td_dtype dtype, const struct td_shape *shape)
+{
+    return dtype == TD_C128 ? shape->ndim < TD_MAX_DIMS : word_for(dtype) != NULL;
+}
+
+void td_safetensors_put(struct td_json *j, const char *name, enum td_dtype dtype,
+                        const struct td_shape *shape, uint64_t begin, uint64_t end)
+{
+    struct td_shape stored = *shape;
+    if (dtype == TD_C128)
+        stored.size[stored.ndim++] = 2;
+    td_json_key(j, name);
+    td_json_begin_object(j);
+    td_json_field_string(j, "dtype", word_for(dtype == TD_C128 ? TD_F64 : dtype));
+    td_json_key(j, "shape");
+    td_json_ints(j, stored.size, (size_t)stored.ndim);
+    td_json_key(j, "data_offsets");
+    td_json_ints(j, (const int64_t[]){(int64_t)begin, (int64_t)end}, 2);
+    td_json_end_object(j);
+}
+
+void td_safetensors_put_note(struct td_json *j, const char *name)
+{
+    struct td_buffer key;
+    td_buffer_init(&key, SIZE_MAX);
+    td_buffer_printf(&key, TD_SAFETENSORS_PAIRS "%s", name);
+    td_json_field_string(j, td_buffer_text(&key), "float64, real and imaginary part in the last axis");
+    td_buffer_release(&key);
+}
+
+/* Whether the metadata say that the pairs of float64 of `name` are complex numbers. */
+static bool has_note(json_t *metadata, const char *name)
+{
+    struct td_buffer key;
+    if (json_object_size(metadata) == 0)
+        return false;
+    td_buffer_init(&key, SIZE_MAX);
+    td_buffer_printf(&key, TD_SAFETENSORS_PAIRS "%s", name);
+    bool noted = json_object_get(metadata, td_buffer_text(&key)) != NULL;
+    td_buffer_release(&key);
+    return noted;
 }
 
 /* One tensor of the header, as far as ordering by offset needs it. Strings and arrays are the JSON tree's. */
@@ -188,12 +232,17 @@ static tdbg_status read_shape(json_t *array, struct td_shape *out, struct tdbg_e
     return TDBG_OK;
 }
 
-static tdbg_status make_view(const struct entry *entry, enum td_dtype dtype, const uint8_t *data,
-                             struct td_view *out, struct tdbg_error *error)
+static tdbg_status make_view(const struct entry *entry, enum td_dtype dtype, json_t *metadata,
+                             const uint8_t *data, struct td_view *out, struct tdbg_error *error)
 {
     struct td_shape shape;
     uint64_t need, have = entry->end - entry->begin;
     TD_TRY(read_shape(entry->shape, &shape, error));
+    if (dtype == TD_F64 && shape.ndim > 0 && shape.size[shape.ndim - 1] == 2 &&
+        has_note(metadata, entry->name)) {
+        dtype = TD_C128;
+        shape.ndim--;
+    }
     TD_TRY(td_packed_bytes(dtype, &shape, &need, error));
     if (need != have)
         return td_fail(error, TDBG_CORRUPT, "%s needs %" PRIu64 " bytes for its shape, has %" PRIu64,
@@ -201,15 +250,15 @@ static tdbg_status make_view(const struct entry *entry, enum td_dtype dtype, con
     return td_view_packed(out, data + entry->begin, have, dtype, &shape, error);
 }
 
-static tdbg_status add_entry(const struct entry *entry, const uint8_t *data, struct td_catalog *out,
-                             struct tdbg_error *error)
+static tdbg_status add_entry(const struct entry *entry, json_t *metadata, const uint8_t *data,
+                             struct td_catalog *out, struct tdbg_error *error)
 {
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         if (strcmp(dtypes[i].name, entry->dtype) != 0)
             continue;
         struct td_view view;
         struct tdbg_error why;
-        tdbg_status status = make_view(entry, dtypes[i].dtype, data, &view, &why);
+        tdbg_status status = make_view(entry, dtypes[i].dtype, metadata, data, &view, &why);
         if (status == TDBG_OK)
             return td_catalog_add_view(out, entry->name, td_reader_safetensors.name, &view, error);
         if (status == TDBG_LIMIT)
@@ -223,6 +272,7 @@ static tdbg_status read_tensors(json_t *header, const uint8_t *data, uint64_t da
                                 struct td_catalog *out, struct tdbg_error *error)
 {
     size_t count;
+    json_t *metadata = json_object_get(header, TD_SAFETENSORS_METADATA);
     struct entry *entries = calloc(json_object_size(header) + 1, sizeof *entries);
     if (!entries)
         return td_fail_nomem(error);
@@ -230,7 +280,7 @@ static tdbg_status read_tensors(json_t *header, const uint8_t *data, uint64_t da
     if (status == TDBG_OK)
         status = check_cover(entries, count, data_size, error);
     for (size_t i = 0; status == TDBG_OK && i < count; i++)
-        status = add_entry(&entries[i], data, out, error);
+        status = add_entry(&entries[i], metadata, data, out, error);
     free(entries);
     return status;
 }

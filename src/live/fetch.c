@@ -30,18 +30,17 @@ static tdbg_status write_header(int file, const char *name, const struct td_sele
 {
     struct td_buffer text;
     struct td_json json, *j = &json;
-    const int64_t offsets[] = {0, s->slice.count * (int64_t)td_dtype_size(s->loader.dtype)};
+    uint64_t bytes = (uint64_t)s->slice.count * td_dtype_size(s->loader.dtype);
     td_buffer_init(&text, 1 << 20);
     td_json_to_buffer(j, &text);
     td_json_begin_object(j);
-    td_json_key(j, name);
-    td_json_begin_object(j);
-    td_json_field_string(j, "dtype", td_safetensors_dtype(s->loader.dtype));
-    td_json_key(j, "shape");
-    td_json_ints(j, s->slice.shape.size, (size_t)s->slice.shape.ndim);
-    td_json_key(j, "data_offsets");
-    td_json_ints(j, offsets, 2);
-    td_json_end_object(j);
+    td_safetensors_put(j, name, s->loader.dtype, &s->slice.shape, 0, bytes);
+    if (s->loader.dtype == TD_C128) {
+        td_json_key(j, TD_SAFETENSORS_METADATA);
+        td_json_begin_object(j);
+        td_safetensors_put_note(j, name);
+        td_json_end_object(j);
+    }
     td_json_end_object(j);
     tdbg_status status = td_json_finish(j) ? TDBG_OK : td_fail_nomem(error);
     uint8_t length[8];
@@ -74,7 +73,7 @@ static tdbg_status copy(int *file, const char *name, const struct td_selection *
     if (bytes > MOST_BYTES)
         return td_fail(error, TDBG_LIMIT, "%llu MiB are too much to copy: name a slice",
                        (unsigned long long)(bytes >> 20));
-    if (!td_safetensors_dtype(s->loader.dtype))
+    if (!td_safetensors_holds(s->loader.dtype, &s->slice.shape))
         return td_fail(error, TDBG_UNSUPPORTED, "values of %s cannot be passed on",
                        td_dtype_name(s->loader.dtype));
     int fd = memfd_create("tdbg-tensor", MFD_CLOEXEC);

@@ -14,13 +14,15 @@ enum {
     LENGTH = 8,           /* of the header, in front of it */
     LEAST_ROOM = 1 << 16, /* some 600 tensors */
     MOST_ROOM = 1 << 24,  /* the format allows 100 MB */
-    MOST_FILES = 1 << 16  /* of one step */
+    MOST_FILES = 1 << 16, /* of one step */
+    METADATA = 32         /* the braces and commas, and the name of the metadata */
 };
 
 void td_step_file_init(struct td_step_file *file, const char *dir)
 {
     *file = (struct td_step_file){.dir = dir, .fd = -1, .room = LEAST_ROOM};
     td_buffer_init(&file->header, MOST_ROOM);
+    td_buffer_init(&file->notes, MOST_ROOM);
 }
 
 static void path_of(const struct td_step_file *file, char out[4352], const char *tail)
@@ -43,6 +45,7 @@ void td_step_file_release(struct td_step_file *file)
 {
     give_up(file);
     td_buffer_release(&file->header);
+    td_buffer_release(&file->notes);
 }
 
 /* The first name of the step that is not taken. */
@@ -63,6 +66,7 @@ static tdbg_status begin(struct td_step_file *file, int64_t number, struct tdbg_
             return td_fail_errno(error, "cannot make the file of a step");
         file->size = 0;
         td_buffer_clear(&file->header);
+        td_buffer_clear(&file->notes);
         td_buffer_puts(&file->header, "{");
         return TDBG_OK;
     }
@@ -86,66 +90,103 @@ static tdbg_status write_at(int fd, const void *data, uint64_t bytes, uint64_t o
     return TDBG_OK;
 }
 
-/* The line of the header for one tensor. */
-static void describe(struct td_buffer *out, const char *name, const char *dtype, const struct td_shape *shape,
-                     uint64_t begin_at, uint64_t end_at)
+/* A document of one field. */
+struct line {
+    struct td_buffer text;
+    struct td_json json;
+};
+
+static void line_begin(struct line *line)
 {
-    struct td_json j;
-    td_json_to_buffer(&j, out);
-    td_json_begin_object(&j);
-    td_json_key(&j, name);
-    td_json_begin_object(&j);
-    td_json_field_string(&j, "dtype", dtype);
-    td_json_key(&j, "shape");
-    td_json_ints(&j, shape->size, (size_t)shape->ndim);
-    td_json_key(&j, "data_offsets");
-    td_json_ints(&j, (int64_t[]){(int64_t)begin_at, (int64_t)end_at}, 2);
-    td_json_end_object(&j);
-    td_json_end_object(&j);
-    if (!td_json_finish(&j))
-        out->failed = true;
+    td_buffer_init(&line->text, MOST_ROOM);
+    td_json_to_buffer(&line->json, &line->text);
+    td_json_begin_object(&line->json);
+}
+
+static void line_end(struct line *line)
+{
+    td_json_end_object(&line->json);
+    if (!td_json_finish(&line->json))
+        line->text.failed = true;
+}
+
+/* Without the braces, behind those that are there. */
+static void add_line(struct td_buffer *out, const struct line *line, const char *comma)
+{
+    td_buffer_puts(out, comma);
+    td_buffer_append(out, line->text.data + 1, line->text.size - 2);
+}
+
+/* One tensor in the header and, where it takes one, its note. */
+static tdbg_status describe(struct td_step_file *file, const char *name, enum td_dtype dtype,
+                            const struct td_shape *shape, uint64_t bytes, bool *fits,
+                            struct tdbg_error *error)
+{
+    struct line line, note;
+    line_begin(&line);
+    line_begin(&note);
+    td_safetensors_put(&line.json, name, dtype, shape, file->size, file->size + bytes);
+    if (dtype == TD_C128)
+        td_safetensors_put_note(&note.json, name);
+    line_end(&line);
+    line_end(&note);
+    bool good = !line.text.failed && !note.text.failed;
+    *fits = file->header.size + file->notes.size + line.text.size + note.text.size + METADATA <= file->room;
+    if (good && *fits) {
+        add_line(&file->header, &line, file->header.size > 1 ? "," : "");
+        if (dtype == TD_C128)
+            add_line(&file->notes, &note, file->notes.size > 0 ? "," : "");
+        good = !file->header.failed && !file->notes.failed;
+    }
+    td_buffer_release(&line.text);
+    td_buffer_release(&note.text);
+    return good ? TDBG_OK : td_fail_nomem(error);
+}
+
+/* The room is used up: the step goes on in another file, with more of it. */
+static tdbg_status begin_next(struct td_step_file *file, int64_t number, struct tdbg_error *error)
+{
+    size_t wanted = 2 * file->room;
+    TD_TRY(td_step_file_finish(file, error));
+    file->room = wanted < MOST_ROOM ? wanted : MOST_ROOM;
+    return begin(file, number, error);
 }
 
 tdbg_status td_step_file_add(struct td_step_file *file, int64_t number, const char *name, enum td_dtype dtype,
                              const struct td_shape *shape, const void *data, uint64_t bytes,
                              struct tdbg_error *error)
 {
-    const char *type = td_safetensors_dtype(dtype);
-    struct td_buffer line;
-    if (!type)
-        return td_fail(error, TDBG_UNSUPPORTED, "%s: a .safetensors file cannot hold %s", name,
-                       td_dtype_name(dtype));
-    td_buffer_init(&line, MOST_ROOM);
+    bool fits;
+    if (!td_safetensors_holds(dtype, shape))
+        return td_fail(error, TDBG_UNSUPPORTED, "%s: a .safetensors file cannot hold %s of %d axes", name,
+                       td_dtype_name(dtype), shape->ndim);
     if (file->fd < 0)
         TD_TRY(begin(file, number, error));
-    describe(&line, name, type, shape, file->size, file->size + bytes);
-    tdbg_status status = TDBG_OK;
-    if (!line.failed && file->header.size + line.size > file->room) { /* the room is used up: another file */
-        size_t wanted = 2 * file->room;
-        status = td_step_file_finish(file, error);
-        file->room = wanted < MOST_ROOM ? wanted : MOST_ROOM;
-        if (status == TDBG_OK)
-            status = begin(file, number, error);
-        td_buffer_clear(&line);
-        describe(&line, name, type, shape, 0, bytes);
+    size_t header = file->header.size, notes = file->notes.size;
+    TD_TRY(describe(file, name, dtype, shape, bytes, &fits, error));
+    if (!fits) {
+        TD_TRY(begin_next(file, number, error));
+        header = file->header.size, notes = file->notes.size;
+        TD_TRY(describe(file, name, dtype, shape, bytes, &fits, error));
     }
+    if (!fits)
+        return td_fail(error, TDBG_LIMIT, "the name of a tensor is too long for a file");
+    tdbg_status status = write_at(file->fd, data, bytes, LENGTH + file->room + file->size, error);
     if (status == TDBG_OK)
-        status = write_at(file->fd, data, bytes, LENGTH + file->room + file->size, error);
-    if (status == TDBG_OK && line.failed)
-        status = td_fail_nomem(error);
-    if (status == TDBG_OK) { /* without the braces of a document of its own */
-        if (file->header.size > 1)
-            td_buffer_puts(&file->header, ",");
-        td_buffer_append(&file->header, line.data + 1, line.size - 2);
         file->size += bytes;
-    }
-    td_buffer_release(&line);
+    else
+        file->header.size = header, file->notes.size = notes; /* nothing says what is not there */
     return status;
 }
 
 static tdbg_status write_header(struct td_step_file *file, struct tdbg_error *error)
 {
     unsigned char length[LENGTH];
+    if (file->notes.size > 0) {
+        td_buffer_puts(&file->header, ",\"" TD_SAFETENSORS_METADATA "\":{");
+        td_buffer_append(&file->header, file->notes.data, file->notes.size);
+        td_buffer_puts(&file->header, "}");
+    }
     td_buffer_puts(&file->header, "}");
     size_t used = file->header.size;
     (void)td_buffer_extend(&file->header, file->room - used);

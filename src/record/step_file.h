@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 struct td_step_file {
-    const char *dir; /* borrowed */
-    int fd;          /* -1: none under way */
-    size_t room;     /* for the header */
-    uint64_t size;   /* bytes of data so far */
-    struct td_buffer header;
-    char name[64]; /* step-00000003.safetensors, or step-00000003-2.safetensors */
+    const char *dir;                /* borrowed */
+    int fd;                         /* -1: none under way */
+    size_t room;                    /* for the header */
+    uint64_t size;                  /* bytes of data so far */
+    struct td_buffer header, notes; /* without the last brace; what goes into the metadata */
+    char name[64];                  /* step-00000003.safetensors, or step-00000003-2.safetensors */
 };
 
 void td_step_file_init(struct td_step_file *file, const char *dir);
@@ -28,8 +28,8 @@ void td_step_file_init(struct td_step_file *file, const char *dir);
 /* An unfinished file is removed. */
 void td_step_file_release(struct td_step_file *file);
 
-/* Adds a tensor to the file of step `number`; file->name says where it went. UNSUPPORTED: the format has no
- * word for the type. */
+/* Adds a tensor to the file of step `number`; file->name says where it went. UNSUPPORTED: the format cannot
+ * hold it. */
 TD_CHECK tdbg_status td_step_file_add(struct td_step_file *file, int64_t number, const char *name,
                                       enum td_dtype dtype, const struct td_shape *shape, const void *data,
                                       uint64_t bytes, struct tdbg_error *error);

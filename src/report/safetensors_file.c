@@ -21,6 +21,25 @@ struct listing {
     size_t count;
 };
 
+/* What was complex128. */
+static void put_notes(struct td_json *j, const struct listing *l)
+{
+    bool any = false;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct td_tensor *t = l->at(l->context, i);
+        if (td_value_dtype(t) != TD_C128 || !td_safetensors_holds(TD_C128, &t->shape))
+            continue;
+        if (!any) {
+            td_json_key(j, TD_SAFETENSORS_METADATA);
+            td_json_begin_object(j);
+        }
+        any = true;
+        td_safetensors_put_note(j, t->name);
+    }
+    if (any)
+        td_json_end_object(j);
+}
+
 static tdbg_status put_header(struct td_buffer *header, const struct listing *l,
                               struct td_safetensors_counts *counts, struct tdbg_error *error)
 {
@@ -29,9 +48,8 @@ static tdbg_status put_header(struct td_buffer *header, const struct listing *l,
     td_json_begin_object(j);
     for (size_t i = 0; i < l->count; i++) {
         const struct td_tensor *t = l->at(l->context, i);
-        const char *dtype = td_safetensors_dtype(td_value_dtype(t));
         uint64_t bytes = 0, end = 0;
-        if (!dtype) {
+        if (!td_safetensors_holds(td_value_dtype(t), &t->shape)) {
             counts->left_out++;
             counts->why = td_dtype_name(t->dtype);
             continue;
@@ -39,17 +57,11 @@ static tdbg_status put_header(struct td_buffer *header, const struct listing *l,
         if (!td_mul_u64((uint64_t)t->count, td_dtype_size(td_value_dtype(t)), &bytes) ||
             !td_add_u64(counts->bytes, bytes, &end) || end > INT64_MAX)
             return td_fail(error, TDBG_LIMIT, "%s is too large", t->name);
-        td_json_key(j, t->name);
-        td_json_begin_object(j);
-        td_json_field_string(j, "dtype", dtype);
-        td_json_key(j, "shape");
-        td_json_ints(j, t->shape.size, (size_t)t->shape.ndim);
-        td_json_key(j, "data_offsets");
-        td_json_ints(j, (const int64_t[]){(int64_t)counts->bytes, (int64_t)end}, 2);
-        td_json_end_object(j);
+        td_safetensors_put(j, t->name, td_value_dtype(t), &t->shape, counts->bytes, end);
         counts->bytes = end;
         counts->written++;
     }
+    put_notes(j, l);
     td_json_end_object(j);
     (void)td_json_finish(j); /* the buffer remembers */
     while (!header->failed && header->size % ALIGNMENT)
@@ -87,7 +99,7 @@ static tdbg_status put_all(const struct listing *l, const struct td_buffer *head
         return td_fail_errno(error, "cannot write");
     for (size_t i = 0; i < l->count; i++) {
         const struct td_tensor *t = l->at(l->context, i);
-        if (td_safetensors_dtype(td_value_dtype(t)))
+        if (td_safetensors_holds(td_value_dtype(t), &t->shape))
             TD_TRY(put_values(t, file, job, error));
     }
     return TDBG_OK;

@@ -9,8 +9,8 @@
 
 struct td_safetensors_counts {
     uint64_t written, bytes; /* bytes of values */
-    uint64_t left_out;       /* of types the format does not have */
-    const char *why;         /* such a type */
+    uint64_t left_out;       /* the format cannot hold, as they have too many axes */
+    const char *why;         /* the type of one */
 };
 
 /* `count` tensors, the i-th by at(context, i). Block-quantised and affine values are written as float32. */

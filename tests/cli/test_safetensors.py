@@ -34,6 +34,17 @@ def test_bool_and_complex(tdbg, tmp_path):
     assert values(tdbg, path, "c") == [[1.0, 2.0], [0.0, -3.5]]
 
 
+def test_pairs_that_a_note_calls_complex(tdbg, tmp_path):
+    """As recorded runs hold complex128; a note on anything but float64 with a last axis of two says nothing."""
+    path = tmp_path / "a.safetensors"
+    pairs = RANDOM.standard_normal((3, 2))
+    tensors = {"z": pairs, "one": pairs[0], "plain": pairs, "three": np.zeros(3), "scalar": np.zeros(()), "single": np.zeros((2, 2), "float32")}
+    path.write_bytes(safetensors(tensors, {f"complex128:{name}": "" for name in (*tensors, "nowhere") if name != "plain"}))
+    assert [(t["dtype"], t["shape"]) for t in tdbg.json("ls", path)["tensors"]] == [
+        ("complex128", [3]), ("complex128", []), ("float64", [3, 2]), ("float64", [3]), ("float64", []), ("float32", [2, 2])]
+    assert same(values(tdbg, path, "z"), pairs) and same(values(tdbg, path, "one"), pairs[0])
+
+
 def test_small_floats(tdbg, tmp_path):
     """bfloat16 is the upper half of a float32; of the float8 kinds the conformance tests check all values."""
     upper = np.array([0x3F80, 0xC049, 0x7F80, 0x7FC0, 0x0001], np.uint16)

@@ -192,6 +192,7 @@ def safetensors_seeds(folder):
              for name, size in (("BF16", 2), ("F8_E4M3", 1), ("F8_E5M2", 1), ("F8_E4M3FNUZ", 1), ("F8_E5M2FNUZ", 1))}
     (folder / "dtypes").write_bytes(safetensors({**tensors, **small}, {"format": "pt"}))
     (folder / "one").write_bytes(safetensors({"w": tensors["float32"]}))
+    (folder / "pairs").write_bytes(safetensors({"z": np.zeros((3, 2)), "w": np.zeros(2)}, {"complex128:z": "", "complex128:w": ""}))
     (folder / "empty").write_bytes(safetensors({"none": np.zeros((0, 3)), "scalar": np.zeros(()), "f4": ("F4", [2], b"1")}))
     write_bad("safetensors", folder)
 

@@ -88,7 +88,8 @@ def test_assert_close_in_memory(dtype):
     other = value.clone()
     tdbg.assert_close({"x": value}, {"x": other})
     other[1, 2, 3] = not other[1, 2, 3] if dtype is torch.bool else 100
-    assert "[1, 2, 3" in message_of({"x": value}, {"x": other})
+    assert "[1, 2, 3]" in message_of({"x": value}, {"x": other})
+    assert tdbg.diff({"x": value}, {"x": other})["pairs"][0]["a"]["dtype"] == str(dtype).removeprefix("torch.")
 
 
 def test_arrays_tensors_numbers_and_nests_mix():
