@@ -65,7 +65,7 @@ class Bench {
 
   /** A page that must be quiet. `expected` are complaints that belong to the test. */
   async page(path, { width = 1280, height = 800, dark = false, expected = [] } = {}) {
-    const context = await this.browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", acceptDownloads: true });
+    const context = await this.browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce", acceptDownloads: true });
     if (SLOW) {
       await context.route(/\/api\/v1\//, async (route) => {
         await new Promise((wait) => setTimeout(wait, Math.random() * SLOW));

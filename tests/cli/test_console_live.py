@@ -18,6 +18,7 @@ pytestmark = pytest.mark.native  # the model is a Python that loads the library;
 
 MODEL = ROOT / "tests" / "livemodel.py"
 LIBRARY = BINARY.parent / "libtdbg.so"
+ENDLESS = 100_000  # steps: it runs until the test is over, however long that takes
 
 
 class Model:
@@ -203,7 +204,9 @@ def test_interrupt_while_the_model_runs(tdbg, tmp_path, plain):
         with Terminal([tdbg.binary, "console", tmp_path / "run"], env={"XDG_DATA_HOME": str(tmp_path)}) as t:
             t.expect("tdbg> ")
             t.type("continue\n")
-            time.sleep(0.5)
+            client = model.client()
+            until(lambda: client.ask("state")["state"] == "running")
+            client.close()
             t.interrupt()
             t.expect("the model runs on")
             t.expect("tdbg> ")
@@ -314,16 +317,15 @@ def test_capture(tdbg, tmp_path):
 
 
 def test_not_stopped(tdbg, tmp_path):
-    with Model(tmp_path / "run", wait=False, pause=0.3) as model:
+    with Model(tmp_path / "run", steps=ENDLESS, wait=False, pause=0.1):
         (tmp_path / "script").write_text("inspect .[0]\n")
         done = tdbg.run("console", tmp_path / "run", "--file", tmp_path / "script")
         assert (done.returncode, done.stderr) == (2, "tdbg: .[0]: the run is not stopped ('step' stops it)\n")
-        model.output()
 
 
 def test_a_dead_model(tdbg, tmp_path):
     """A run whose process was killed is looked at as files, whatever it left behind."""
-    with Model(tmp_path / "run", wait=False, pause=0.2) as model:
+    with Model(tmp_path / "run", steps=ENDLESS, wait=False, pause=0.1) as model:
         until(lambda: list((tmp_path / "run").glob("step-*1.safetensors")))
         model.process.kill()
         model.process.wait()
@@ -359,10 +361,9 @@ def test_the_model_dies_under_the_console(tdbg, tmp_path):
 
 def test_ranks(tdbg, tmp_path):
     """Of a run of several ranks the first is attached to."""
-    with Model(tmp_path / "run", wait=False, pause=0.3, env={"RANK": "0", "WORLD_SIZE": "2"}) as model:
+    with Model(tmp_path / "run", steps=ENDLESS, wait=False, pause=0.1, env={"RANK": "0", "WORLD_SIZE": "2"}):
         until(lambda: (tmp_path / "run" / "rank-0" / "control").exists())
         assert f"attached to {tmp_path}/run/rank-0" in script(tdbg, tmp_path / "run", "step\nwhere\n")
-        model.output()
 
 
 # --- the socket ------------------------------------------------------------------------------------------------

@@ -3,11 +3,12 @@ import http.client
 import socket
 
 import pytest
+from serving import PATIENCE
 
 
 def raw(server, text):
     """The status of a request written by hand."""
-    client = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    client = socket.create_connection(("127.0.0.1", server.port), timeout=20 * PATIENCE)
     client.sendall(text.replace("\n", "\r\n").encode())
     answer = http.client.HTTPResponse(client)
     answer.begin()

@@ -10,6 +10,7 @@ import urllib.parse
 import numpy as np
 import pytest
 from runfiles import SKETCH, Run
+from serving import PATIENCE
 
 
 def made(folder, steps=3, **facts):
@@ -30,7 +31,7 @@ class Events:
     """The documents of a stream of events, as they come."""
 
     def __init__(self, server, folder):
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30 * PATIENCE)
         self.connection.request("GET", f"/api/v1/run/events?path={urllib.parse.quote(str(folder))}")
         self.response = self.connection.getresponse()
         assert self.response.status == 200
@@ -113,7 +114,7 @@ def test_events_tell_what_is_new(server, tmp_path):
     begin = time.monotonic()
     run.step()
     news = events.until(lambda n: n["progress"]["steps"] == 3)
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 10 * PATIENCE  # it looks ten times a second, on a machine that may be busy
     assert [t["name"] for t in news["scalars"]] == ["lr"] and news["gradients"] == [] and "layers" not in news
     assert [(f["rule"], f["name"], f["step"]) for f in news["alerts"]["rows"]] == [("nan", "x", 2)]
     run.close()
@@ -219,7 +220,7 @@ def test_breakpoints_of_a_live_process(server, tmp_path):
     assert not process.attached
     ask(server, run.folder, do="attach")
     events.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 20 * PATIENCE
     while process.attached and time.monotonic() < deadline:  # nobody looks any more: the model must not wait
         time.sleep(0.1)
     assert not process.attached

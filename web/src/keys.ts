@@ -1,5 +1,5 @@
 // The keyboard. A view registers what its keys do while it is on screen; the help overlay reads the same tables.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Binding {
   /** As KeyboardEvent.key has it, with "Alt+" in front where Alt is held. */
@@ -41,7 +41,8 @@ export function startKeys(): void {
 export function useKeys(title: string, table: Binding[]): void {
   const layer = useRef({ title, table });
   layer.current.table = table;
-  useEffect(() => {
+  // As soon as the view is there, not after the next frame: its first key would be lost.
+  useLayoutEffect(() => {
     const mine = layer.current;
     layers.push(mine);
     return () => {
