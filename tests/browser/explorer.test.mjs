@@ -24,6 +24,22 @@ test("the list shows type, shape and statistics, and holds few rows of many", as
   await bench.quiet(page);
 });
 
+test("however narrow the window, long names tell their layers", async () => {
+  const tensors = Object.fromEntries(Array.from({ length: 30 }, (_, n) =>
+    [`base_model.model.model.language_model.layers.${n}.mlp.experts.gate_up_proj_dequantised.weight`, { shape: [2], values: [n, 1] }]));
+  const long = await bench.compare(safetensors(bench.path("long.safetensors"), tensors), null);
+  for (const width of [700, 800, 1280]) {
+    const page = await bench.page(`/c/${long}`, { width });
+    await page.locator(".tensor-row").first().waitFor();
+    const shown = await page.locator(".tensor-row .of-name").evaluateAll((cells) => cells.slice(0, 12).map((cell) => {
+      const number = cell.querySelector(".name-number").getBoundingClientRect(), tail = cell.querySelector(".name-tail").getBoundingClientRect(), box = cell.getBoundingClientRect();
+      return number.left >= box.left && number.right <= tail.left && tail.right <= box.right + 1;
+    }));
+    assert.deepEqual([...new Set(shown)], [true], `at ${width}`);
+    await bench.quiet(page);
+  }
+});
+
 test("filtered and sorted, in the address", async () => {
   const page = await bench.page(`/c/${id}`);
   await page.getByLabel("Filter tensors").fill("layers.7. [4]");

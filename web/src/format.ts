@@ -73,6 +73,21 @@ export function ends(text: string): [head: string, tail: string] {
   return [text.slice(0, cut), text.slice(cut)];
 }
 
+/**
+ * The first numbered part of a head ("layers.12", "layer 12"), with what stands before and after it: of a hundred tensors
+ * of one kind it is all that tells them apart, so it is not cut.
+ */
+export function aroundNumber(head: string): [before: string, numbered: string, after: string] {
+  const found = /(?<=^|[./])[A-Za-z]+[._ ]\d+(?=[._/,]|$)/.exec(head);
+  if (!found) return [head, "", ""];
+  const end = found.index + found[0].length;
+  return [head.slice(0, found.index), found[0], head.slice(end)];
+}
+
+/** Why something failed, without the path in front when that is told beside it. */
+export const reasonOf = (error: string, paths: readonly string[]) =>
+  paths.reduce((text, path) => (text.startsWith(`${path}: `) ? text.slice(path.length + 2) : text), error);
+
 interface Named {
   name: string;
   path: string;

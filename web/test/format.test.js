@@ -1,7 +1,7 @@
 // Numbers and names as text.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, bytes, ends, short, sideNames, similarity, statistic } from "../src/format";
+import { ago, aroundNumber, bytes, ends, reasonOf, short, sideNames, similarity, statistic } from "../src/format";
 
 test("three digits that matter, whatever the size", () => {
   const cases = [[0.4264, "0.426"], [1234.5, "1230"], [1e-7, "1.00e-7"], [-0, "0"], [123456, "1.23e5"], ["nan", "NaN"], ["-inf", "-inf"], [null, ""]];
@@ -26,6 +26,21 @@ test("a long name keeps its end, cut at a separator, and loses nothing", () => {
   assert.deepEqual(ends("short"), ["", "short"]);
   assert.equal(ends("model.layers.12.self_attn.q_proj.weight")[1], ".q_proj.weight");
   for (let n = 10; n < 30; n++) assert.ok(ends("😀".repeat(n)).concat(ends("x" + "😀".repeat(n))).every((part) => part.isWellFormed()));
+});
+
+test("the number of a layer is not cut, the first where there are several", () => {
+  const parts = (name) => aroundNumber(ends(name)[0]);
+  assert.deepEqual(parts("base.model.layers.12.self_attn.q_proj.weight"), ["base.model.", "layers.12", ".self_attn"]);
+  assert.deepEqual(parts("model.layers.3.mlp.experts.11.gate_up_proj.weight"), ["model.", "layers.3", ".mlp.experts.11.gate"]);
+  assert.deepEqual(parts("layer 3, mlp.experts.11.gate_up_proj.weight"), ["", "layer 3", ", mlp.experts.11.gate"]);
+  assert.deepEqual(parts("blk.0.attn_output_of_some_kind.weight"), ["", "blk.0", ".attn_output_of"]);
+  assert.deepEqual(parts("version2.of_a_name_without_numbers.weight"), [ends("version2.of_a_name_without_numbers.weight")[0], "", ""]);
+});
+
+test("a reason is told without the path that stands beside it", () => {
+  assert.equal(reasonOf("/tmp/a.pth: not a tensor file", ["/tmp/a.pth", ""]), "not a tensor file");
+  assert.equal(reasonOf("/tmp/a.zip: b.pth: cut short", ["/tmp/b", "/tmp/a.zip"]), "b.pth: cut short");
+  assert.equal(reasonOf("too large: /tmp/a", ["/tmp/a"]), "too large: /tmp/a");
 });
 
 test("inputs are told apart by as much of their paths as it takes", () => {

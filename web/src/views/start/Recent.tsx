@@ -1,7 +1,7 @@
 // What was compared before, newest first.
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../../api";
-import { ago, count, plural, sideName, sideNames } from "../../format";
+import { ago, count, plural, reasonOf, sideName, sideNames } from "../../format";
 import type { Comparison, Summary, Verdict } from "../../model";
 import { isUnderWay, message } from "../../state";
 import { Mark } from "../../ui/Mark";
@@ -42,7 +42,7 @@ function Outcome({ comparison }: { comparison: Comparison }) {
     case "running":
       return <Progress label="Progress" share={comparison.progress.total ? comparison.progress.done / comparison.progress.total : null} />;
     case "failed":
-      return <span class="failed" title={comparison.error ?? ""}><Mark verdict="error" />{comparison.error}</span>;
+      return <span class="failed" title={comparison.error ?? ""}><Mark verdict="error" />{reasonOf(comparison.error ?? "", [comparison.a.path, comparison.b?.path ?? ""])}</span>;
     case "cancelled":
       return <span class="dim">cancelled</span>;
     case "done":
