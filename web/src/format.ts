@@ -67,7 +67,7 @@ const TAIL = 18;
 export function ends(text: string): [head: string, tail: string] {
   if (text.length <= TAIL) return ["", text];
   const tail = text.slice(-TAIL);
-  const separator = tail.search(/[._/]/);
+  const separator = tail.search(/[._/-]/);
   let cut = text.length - TAIL + (separator > 0 && separator < TAIL - 6 ? separator : 0);
   if (/[\uDC00-\uDFFF]/.test(text.charAt(cut))) cut++; // not between the halves of a character
   return [text.slice(0, cut), text.slice(cut)];

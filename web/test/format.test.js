@@ -25,6 +25,7 @@ test("a long name keeps its end, cut at a separator, and loses nothing", () => {
   for (const name of ["model.layers.12.self_attn.q_proj.weight", "short", "x".repeat(60)]) assert.equal(ends(name).join(""), name);
   assert.deepEqual(ends("short"), ["", "short"]);
   assert.equal(ends("model.layers.12.self_attn.q_proj.weight")[1], ".q_proj.weight");
+  assert.equal(ends("runs/llama-training-2026-11-17T20-00-00")[1], "-11-17T20-00-00");
   for (let n = 10; n < 30; n++) assert.ok(ends("😀".repeat(n)).concat(ends("x" + "😀".repeat(n))).every((part) => part.isWellFormed()));
 });
 
