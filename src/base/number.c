@@ -37,6 +37,17 @@ struct interval {
     double below, above;
 };
 
+/* 2^n. To ask libm took longer than all else that a short number takes. */
+static double power_of_two(int n)
+{
+    if (n < DBL_MIN_EXP - 1 || n >= DBL_MAX_EXP)
+        return ldexp(1, n);
+    uint64_t bits = (uint64_t)(n + DBL_MAX_EXP - 1) << (DBL_MANT_DIG - 1);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static struct interval half_gaps(double v, const struct td_float_kind *kind)
 {
     int exponent;
@@ -45,7 +56,7 @@ static struct interval half_gaps(double v, const struct td_float_kind *kind)
     bool thin = fraction == 0.5 && ulp > kind->least; /* a power of two: nearer neighbour below */
     if (ulp < kind->least)
         ulp = kind->least;
-    double half = ldexp(0.5, ulp);
+    double half = power_of_two(ulp - 1);
     return (struct interval){.below = thin ? half / 2 : half, .above = half};
 }
 
@@ -116,7 +127,7 @@ static bool try_computed(double v, const struct td_float_kind *kind, struct inte
                          struct td_decimal *out)
 {
     int exponent = decimal_exponent(v), sure = sure_digits(kind->bits);
-    bool normal = gap.above > ldexp(0.5, kind->least);
+    bool normal = gap.above > power_of_two(kind->least - 1);
     enum answer answer = try_digits(v, sure, exponent, gap, out);
     /* Then a shorter one, were it to read back as v too, would be this one with zeros at its end. */
     if (answer == YES && normal)
