@@ -20,7 +20,7 @@ export interface Curve {
   y: (value: number) => number;
 }
 
-export const SIDE = { left: 54, right: 8, top: 8, bottom: 18 };
+export const SIDE = { left: 64, right: 8, top: 8, bottom: 18 };
 
 export function sampleOf(point: TrailPoint): Sample {
   if (point.length === 2) {
@@ -70,11 +70,11 @@ const plain: Label = (value, digits = 3) => {
   return size !== 0 && (size < 1e-3 || size >= 1e5) ? Number(value.toPrecision(digits)).toExponential().replace("e+", "e") : short(value, digits);
 };
 
-/** What stands beside the ticks, in as few digits as tell them apart: 252.5 MB and 253 MB. */
+/** What stands beside the ticks, in as few digits as tell them apart: 252.5 MB and 253.0 MB. There is room for five. */
 export function labelsOf(values: readonly number[], label: Label): string[] {
   for (let digits = 3; ; digits++) {
     const labels = values.map((value) => label(value, digits));
-    if (new Set(labels).size === labels.length || digits === 8) return labels;
+    if (new Set(labels).size === labels.length || digits === 5) return labels;
   }
 }
 
