@@ -22,17 +22,12 @@ struct expert {
     size_t index;
 };
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_modules(const struct expert *a, const struct expert *b)
 {
-    int order = compare_numbers(a->layer, b->layer);
+    int order = td_compare_numbers(a->layer, b->layer);
     if (order == 0)
-        order = compare_numbers(a->role, b->role);
-    return order ? order : compare_numbers(a->traits, b->traits);
+        order = td_compare_numbers(a->role, b->role);
+    return order ? order : td_compare_numbers(a->traits, b->traits);
 }
 
 static int compare_experts(const void *x, const void *y)
@@ -40,7 +35,7 @@ static int compare_experts(const void *x, const void *y)
     const struct expert *a = x, *b = y;
     int order = compare_modules(a, b);
     if (order == 0)
-        order = compare_numbers(a->number, b->number);
+        order = td_compare_numbers(a->number, b->number);
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 

@@ -24,17 +24,12 @@ struct owners {
     size_t count;
 };
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_modules(const struct owner *a, const struct owner *b)
 {
-    int order = compare_numbers(a->layer, b->layer);
+    int order = td_compare_numbers(a->layer, b->layer);
     if (order == 0)
-        order = compare_numbers(a->expert, b->expert);
-    return order ? order : compare_numbers(a->traits, b->traits);
+        order = td_compare_numbers(a->expert, b->expert);
+    return order ? order : td_compare_numbers(a->traits, b->traits);
 }
 
 static int compare_owners(const void *x, const void *y)
@@ -42,7 +37,7 @@ static int compare_owners(const void *x, const void *y)
     const struct owner *a = x, *b = y;
     int order = compare_modules(a, b);
     if (order == 0)
-        order = compare_numbers(a->role, b->role);
+        order = td_compare_numbers(a->role, b->role);
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 

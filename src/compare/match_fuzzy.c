@@ -28,23 +28,18 @@ struct known {
     size_t index;
 };
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_identities(const struct known *a, const struct known *b)
 {
-    int order = compare_numbers(a->layer, b->layer);
+    int order = td_compare_numbers(a->layer, b->layer);
     if (order == 0)
-        order = compare_numbers(a->id.stack, b->id.stack);
+        order = td_compare_numbers(a->id.stack, b->id.stack);
     if (order == 0)
-        order = compare_numbers(a->id.role, b->id.role);
+        order = td_compare_numbers(a->id.role, b->id.role);
     if (order == 0)
-        order = compare_numbers(a->id.expert, b->id.expert);
+        order = td_compare_numbers(a->id.expert, b->id.expert);
     if (order == 0)
-        order = compare_numbers(a->id.kind * 4 + a->id.gradient * 2 + a->id.cross,
-                                b->id.kind * 4 + b->id.gradient * 2 + b->id.cross);
+        order = td_compare_numbers(a->id.kind * 4 + a->id.gradient * 2 + a->id.cross,
+                                   b->id.kind * 4 + b->id.gradient * 2 + b->id.cross);
     return order;
 }
 

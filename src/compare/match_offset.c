@@ -32,21 +32,16 @@ struct modules {
     size_t count;
 };
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 /* `a` moved on by the offset. */
 static int compare_at(const struct module *a, const struct module *b, int64_t offset)
 {
-    int order = compare_numbers(a->item->layer + offset, b->item->layer);
+    int order = td_compare_numbers(a->item->layer + offset, b->item->layer);
     if (order == 0)
-        order = compare_numbers(a->id->role, b->id->role);
+        order = td_compare_numbers(a->id->role, b->id->role);
     if (order == 0)
-        order = compare_numbers(a->id->expert, b->id->expert);
+        order = td_compare_numbers(a->id->expert, b->id->expert);
     if (order == 0)
-        order = compare_numbers(td_identity_traits(a->id), td_identity_traits(b->id));
+        order = td_compare_numbers(td_identity_traits(a->id), td_identity_traits(b->id));
     return order || a->id->role != TD_ROLE_NONE ? order : strcmp(a->item->stage, b->item->stage);
 }
 

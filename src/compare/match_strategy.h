@@ -52,6 +52,12 @@ void td_pair(struct td_matching *m, size_t a, size_t b, enum td_strategy strateg
 /* Both names have a layer, and not the same. */
 bool td_layers_clash(const struct td_matching *m, size_t a, size_t b);
 
+/* For sorting: less than 0, 0 or more. */
+static inline int td_compare_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
 /* An unpaired item under the name it is looked for by. */
 struct td_keyed {
     const char *key;
