@@ -5,37 +5,44 @@
  * A file may hold several of these one after another; what they unpack to is joined. ISA-L parses the header
  * and checks the trailer (CRC and length). What follows the last one is ignored, as gzip does.
  *
- * Where there is much to do, and a second CPU, scouts unpack ahead (scout.h). There are two of them: while
- * what one made is handed out, the other is on its way; and when one is done before the reader comes to it,
- * the other is sent behind it.
+ * Where there is much to do, teams decode ahead (team.h), each four stretches of the stream; ISA-L reads what
+ * is before the first of them, between those that do not meet, and the end. It comes to the beginning of a
+ * stretch when it has taken all bytes before it and stands at that very bit.
  *
- *     the reader ──────►|· · · · · · ·|──────►|· · · · ·       · what a scout made
- *                       | first scout |       | second scout
+ *     ISA-L ──►|── team 0 ──►|── team 1 ──►| …  ──►|──► ISA-L
+ *              | 4 stretches | 4 stretches |       |
  */
 #include "base/pool.h"
-#include "io/blind.h"
 #include "io/decoder.h"
-#include "io/scout.h"
+#include "io/team.h"
 
 #include <isa-l/crc.h>
+#include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How far ahead a scout is sent, and how far it may go from there: both have as much to do. Near the end it
- * is less; too little is not worth it. The last of the stream is left to the reader, who alone may end it. */
-enum { REACH = 6 << 20, LEAST_REACH = 1 << 20, LAST = 1 << 10 };
+/* Compressed bytes of a stretch: as many as fill most of its room, judging by what came before. Near the end
+ * it is less; too little is not worth it. The last of the stream is left to ISA-L, which alone may end it. */
+enum { MOST_MADE = TD_STRETCH_ROOM / 4 * 3, MOST_REACH = 1 << 20, LEAST_REACH = 1 << 16, LAST = 1 << 10 };
 
-/* After so many that were no use in a row, no more are sent: in this stream it does not work. */
-enum { MOST_MISSES = 3 };
+/* The first goes less far, and alone: it may not pay. */
+enum { FIRST_REACH = 1 << 17 };
 
-enum { SCOUTS = 2 };
+/* How far a block is searched for; ordinary ones have some ten KiB. */
+enum { SEARCH = 1 << 20 };
 
-/* A scout that is away. */
+/* After so many stretches that were no use in a row, or were slow, ISA-L goes so far alone: archives have all
+ * kinds of files in them. */
+enum { MOST_MISSES = 4, ALONE = 32 << 20 };
+
+/* What one made is handed out while others are away. */
+enum { TEAMS = 3 };
+
+/* A team that is away, or whose stretches are not all taken yet. */
 struct errand {
-    struct td_scout *scout;
-    size_t gate, end; /* the byte after which it began, or was sent; how far it goes */
-    bool met;         /* `start` is known */
-    uint64_t start;   /* the bit where it began */
+    struct td_team *team;
+    uint64_t starts[TD_STRETCHES + 1]; /* bits; the last one is where the last stretch ends */
+    unsigned count, taken;
 };
 
 struct gzip {
@@ -44,16 +51,24 @@ struct gzip {
     size_t size;
     struct td_arrival *arrival; /* NULL: no more will come */
     struct inflate_state *state;
+    uint64_t total; /* bytes that came out */
 
-    bool alone_while_arriving;       /* where what arrives keeps the other CPU busy */
-    struct td_scout *scouts[SCOUTS]; /* NULL: not needed yet; they go in turn */
-    unsigned next, misses;
-    struct errand away[SCOUTS]; /* in the order of the stream */
-    unsigned away_count;
-    const uint8_t *made; /* by the last one, and not handed out yet */
+    unsigned most_away;           /* teams at once */
+    bool alone_while_arriving;    /* what arrives keeps the other CPU busy */
+    bool paid;                    /* what the last one made was worth it */
+    struct td_team *teams[TEAMS]; /* NULL: not needed yet; they go in turn */
+    unsigned next_team, misses;
+    uint64_t alone_until;         /* of the compressed bytes */
+    struct errand errands[TEAMS]; /* in the order of the stream */
+    unsigned errand_count;
+    uint64_t frontier; /* the bit where the next one will begin; 0: not known */
+
+    bool between;        /* at a block, with nothing taken of it; ISA-L is behind */
+    uint64_t at;         /* that block's first bit */
+    const uint8_t *made; /* by the last stretch, and not handed out yet */
     size_t made_left;
     const uint8_t *fresh; /* what came out since the window was noted */
-    uint8_t window[TD_BLIND_WINDOW];
+    uint8_t window[TD_DEFLATE_WINDOW];
 };
 
 /* ISA-L counts in 32 bits. */
@@ -86,103 +101,210 @@ static void start_member(struct gzip *gzip)
     gzip->state->crc_flag = ISAL_GZIP;
 }
 
-/* --- scouts --------------------------------------------------------------------------------------------- */
+/* --- sending teams -------------------------------------------------------------------------------------- */
 
-static void note_window(struct gzip *gzip, const uint8_t *end)
+static void go_alone(struct gzip *gzip)
 {
-    size_t size = (size_t)(end - gzip->fresh), old = size < TD_BLIND_WINDOW ? TD_BLIND_WINDOW - size : 0;
-    memmove(gzip->window, gzip->window + (TD_BLIND_WINDOW - old), old);
-    memcpy(gzip->window + old, end - (TD_BLIND_WINDOW - old), TD_BLIND_WINDOW - old);
-    gzip->fresh = end;
+    gzip->alone_until = gzip->base.consumed + ALONE;
+    gzip->misses = 0;
+    gzip->paid = false;
 }
 
-/* One works at a time, and none while what it made is still needed. */
-static bool may_send(struct gzip *gzip)
+static void miss(struct gzip *gzip)
 {
-    unsigned away = gzip->away_count;
-    if (gzip->misses >= MOST_MISSES || away == SCOUTS ||
-        (away > 0 && (gzip->made_left > 0 || !td_scout_is_back(gzip->away[away - 1].scout))))
+    if (++gzip->misses == MOST_MISSES)
+        go_alone(gzip);
+}
+
+static bool is_arriving(struct gzip *gzip)
+{
+    return gzip->arrival && !gzip->arrival->complete(gzip->arrival, &gzip->size);
+}
+
+static bool may_send(const struct gzip *gzip, bool arriving)
+{
+    unsigned away = 0;
+    if (gzip->base.consumed < gzip->alone_until || gzip->errand_count == TEAMS ||
+        (gzip->errand_count > 0 && !gzip->frontier))
         return false;
-    return !gzip->arrival || gzip->arrival->complete(gzip->arrival, &gzip->size) ||
-           !gzip->alone_while_arriving;
+    for (unsigned i = 0; i < gzip->errand_count; i++)
+        away += !td_team_is_back(gzip->errands[i].team);
+    return away < (gzip->paid && !(arriving && gzip->alone_while_arriving) ? gzip->most_away : 1);
 }
 
-static void send_scout(struct gzip *gzip)
+/* How many compressed bytes each stretch of a team from here on gets; 0: too few. While more arrives, none
+ * goes with less than it can take. */
+static size_t reach_from(const struct gzip *gzip, size_t from, bool arriving)
 {
-    if (!may_send(gzip))
-        return;
-    size_t from = gzip->away_count ? gzip->away[gzip->away_count - 1].end : (size_t)gzip->base.consumed;
     size_t end = gzip->size < LAST ? 0 : gzip->size - LAST, left = end < from ? 0 : end - from;
-    size_t reach = left / 2 < REACH ? left / 2 : REACH;
-    if (reach < LEAST_REACH)
+    size_t share = left / (arriving ? TD_STRETCHES : TD_STRETCHES * gzip->most_away);
+    uint64_t reach = gzip->total ? MOST_MADE * gzip->base.consumed / gzip->total : 0;
+    uint64_t most = gzip->paid ? MOST_REACH : FIRST_REACH;
+    reach = reach < most ? reach : most;
+    if (share < reach)
+        reach = arriving ? 0 : share;
+    return reach < LEAST_REACH ? 0 : (size_t)reach;
+}
+
+static bool find_block(const struct gzip *gzip, size_t from, uint64_t *start)
+{
+    return td_deflate_find(gzip->data, gzip->size, from, from + SEARCH, start);
+}
+
+/* Where the stretches of a team begin. Without a block to end at, the last one ends about there. */
+static void plan(struct gzip *gzip, struct errand *errand, size_t reach)
+{
+    uint64_t *starts = errand->starts;
+    bool found = true;
+    starts[0] = gzip->frontier;
+    while (found && errand->count < TD_STRETCHES) {
+        size_t from = (size_t)(starts[errand->count] / 8) + reach;
+        errand->count++;
+        found = find_block(gzip, from, &starts[errand->count]);
+        if (!found)
+            starts[errand->count] = (uint64_t)from * 8;
+    }
+    gzip->frontier = found ? starts[errand->count] : 0;
+}
+
+static void send_team(struct gzip *gzip)
+{
+    bool arriving = is_arriving(gzip);
+    size_t from = (size_t)(gzip->frontier ? gzip->frontier / 8 : gzip->base.consumed);
+    size_t reach = may_send(gzip, arriving) ? reach_from(gzip, from, arriving) : 0;
+    if (reach == 0)
         return;
-    struct td_scout **scout = &gzip->scouts[gzip->next];
-    struct errand errand = {.gate = from + reach, .end = from + 2 * reach};
-    if (!*scout)
-        *scout = td_scout_open();
-    errand.scout = *scout;
-    if (*scout && td_scout_send(*scout, gzip->data, errand.end, errand.gate)) {
-        gzip->away[gzip->away_count++] = errand;
-        gzip->next = (gzip->next + 1) % SCOUTS;
+    if (!gzip->frontier && !find_block(gzip, from, &gzip->frontier)) {
+        go_alone(gzip);
+        return;
+    }
+    struct td_team **team = &gzip->teams[gzip->next_team];
+    if (!*team)
+        *team = td_team_open();
+    struct errand errand = {.team = *team};
+    plan(gzip, &errand, reach);
+    if (*team && td_team_send(*team, gzip->data, gzip->size, errand.starts, errand.count)) {
+        gzip->errands[gzip->errand_count++] = errand;
+        gzip->next_team = (gzip->next_team + 1) % TEAMS;
     } else {
-        gzip->misses = MOST_MISSES;
+        go_alone(gzip);
     }
 }
 
+/* --- taking what they made ------------------------------------------------------------------------------ */
+
+static void note_window(struct gzip *gzip, const uint8_t *end)
+{
+    size_t size = (size_t)(end - gzip->fresh), old = size < TD_DEFLATE_WINDOW ? TD_DEFLATE_WINDOW - size : 0;
+    memmove(gzip->window, gzip->window + (TD_DEFLATE_WINDOW - old), old);
+    memcpy(gzip->window + old, end - (TD_DEFLATE_WINDOW - old), TD_DEFLATE_WINDOW - old);
+    gzip->fresh = end;
+}
+
+static uint64_t next_start(const struct gzip *gzip)
+{
+    return gzip->errands[0].starts[gzip->errands[0].taken];
+}
+
+/* Whatever of it was not taken is no use. */
 static void forget_first(struct gzip *gzip)
 {
-    gzip->away_count--;
-    memmove(gzip->away, gzip->away + 1, gzip->away_count * sizeof *gzip->away);
+    td_team_recall(gzip->errands[0].team);
+    gzip->errand_count--;
+    memmove(gzip->errands, gzip->errands + 1, gzip->errand_count * sizeof *gzip->errands);
 }
 
-/* The first one was no use. */
-static void recall_first(struct gzip *gzip)
+/* The stream ended before them. */
+static void forget_all(struct gzip *gzip)
 {
-    td_scout_recall(gzip->away[0].scout);
-    forget_first(gzip);
-    gzip->misses++;
+    if (gzip->errand_count > 0)
+        miss(gzip);
+    while (gzip->errand_count > 0)
+        forget_first(gzip);
+    gzip->frontier = 0;
 }
 
-/* Whether the stream has come to the beginning of a block at this bit. What ISA-L has of a header is kept
- * apart until the rest comes. */
+/* The next stretch, which begins where the stream has come to. False: it is no use. */
+static bool take_stretch(struct gzip *gzip)
+{
+    struct errand *errand = &gzip->errands[0];
+    struct td_stretches *stretches = td_team_return(errand->team);
+    struct inflate_state *state = gzip->state;
+    gzip->paid = td_stretches_pay(stretches);
+    if (!gzip->paid)
+        go_alone(gzip);
+    note_window(gzip, state->next_out);
+    gzip->made = td_stretches_finish(stretches, errand->taken++, gzip->window, &gzip->made_left, &gzip->at);
+    state->crc = crc32_gzip_refl(state->crc, gzip->made, gzip->made_left);
+    state->total_out += (uint32_t)gzip->made_left;
+    gzip->base.consumed = gzip->at / 8;
+    return gzip->made_left > 0;
+}
+
+/* Lets ISA-L go on from the block where the stream has come to. */
+static void resume(struct gzip *gzip)
+{
+    struct inflate_state *state = gzip->state;
+    uint32_t crc = state->crc, total = state->total_out;
+    uint8_t *out = state->next_out;
+    unsigned used = gzip->at % 8;
+    note_window(gzip, out);
+    isal_inflate_init(state);
+    (void)isal_inflate_set_dict(state, gzip->window, sizeof gzip->window); /* fails in other states only */
+    state->next_in = (uint8_t *)(uintptr_t)(gzip->data + gzip->at / 8);
+    if (used > 0) {
+        state->read_in = (uint64_t)*state->next_in++ >> used;
+        state->read_in_length = (int32_t)(8 - used);
+    }
+    state->crc_flag = ISAL_GZIP;
+    state->wrapper_flag = 1; /* the header was read long ago */
+    state->crc = crc;
+    state->total_out = total;
+    state->next_out = out;
+    gzip->base.consumed = (uint64_t)(state->next_in - gzip->data);
+    gzip->between = false;
+}
+
+/* At a block: the stretch that begins with it, if there is one; else ISA-L is to go on. */
+static void go_on(struct gzip *gzip)
+{
+    while (gzip->errand_count > 0 &&
+           (gzip->errands[0].taken == gzip->errands[0].count || next_start(gzip) <= gzip->at)) {
+        if (gzip->errands[0].taken == gzip->errands[0].count) {
+            forget_first(gzip);
+        } else if (next_start(gzip) < gzip->at) {
+            gzip->errands[0].taken++;
+            miss(gzip);
+        } else if (take_stretch(gzip)) {
+            gzip->misses = 0;
+            return;
+        } else {
+            miss(gzip);
+        }
+    }
+    resume(gzip);
+}
+
+/* Whether ISA-L has come to the beginning of a block at this bit, and 32 KiB have come out, which a stretch
+ * takes for granted. What ISA-L has of a header is kept apart until the rest comes. */
 static bool is_block_at(const struct gzip *gzip, uint64_t bit)
 {
     const struct inflate_state *state = gzip->state;
     uint64_t taken = gzip->base.consumed - (uint64_t)state->tmp_in_size;
-    return state->block_state == ISAL_BLOCK_HDR && taken * 8 - (uint64_t)state->read_in_length == bit;
+    return state->block_state == ISAL_BLOCK_HDR && taken * 8 - (uint64_t)state->read_in_length == bit &&
+           state->total_out >= TD_DEFLATE_WINDOW;
 }
 
-/* Continues from where the scout came to. */
-static bool join_scout(struct gzip *gzip)
-{
-    const struct inflate_state *before = gzip->state;
-    uint32_t crc = before->crc, total = before->total_out;
-    uint8_t *out = before->next_out;
-    note_window(gzip, out);
-    if (!td_scout_return(gzip->away[0].scout, gzip->window, &gzip->made, &gzip->made_left, &gzip->state))
-        return false;
-    struct inflate_state *state = gzip->state;
-    state->crc_flag = ISAL_GZIP;
-    state->wrapper_flag = 1; /* the header was read long ago */
-    state->crc = crc32_gzip_refl(crc, gzip->made, gzip->made_left);
-    state->total_out = total + (uint32_t)gzip->made_left;
-    state->next_out = out;
-    gzip->base.consumed = (uint64_t)(state->next_in - gzip->data);
-    forget_first(gzip);
-    gzip->misses = 0;
-    return true;
-}
-
-/* All bytes before the gate are taken. First they are those before the place where the scout was sent, then
- * those before the bit where it began. */
+/* ISA-L has taken all bytes before the next stretch. */
 static void reach_gate(struct gzip *gzip)
 {
-    struct errand *first = &gzip->away[0];
-    if (!first->met && td_scout_start(first->scout, &first->start)) {
-        first->met = true;
-        first->gate = (size_t)((first->start + 7) / 8);
-    } else if (!first->met || !is_block_at(gzip, first->start) || !join_scout(gzip)) {
-        recall_first(gzip);
+    if (is_block_at(gzip, next_start(gzip))) {
+        gzip->between = true;
+        gzip->at = next_start(gzip);
+    } else {
+        miss(gzip);
+        if (++gzip->errands[0].taken == gzip->errands[0].count)
+            forget_first(gzip);
     }
 }
 
@@ -205,7 +327,8 @@ static tdbg_status inflate_some(struct gzip *gzip, const uint8_t *out_end, bool 
     struct inflate_state *state = gzip->state;
     struct td_decoder *decoder = &gzip->base;
     const uint8_t *before = state->next_in, *out_before = state->next_out;
-    state->avail_in = step_of((gzip->away_count ? gzip->away[0].gate : gzip->size) - decoder->consumed);
+    size_t gate = gzip->errand_count ? (size_t)((next_start(gzip) + 7) / 8) : gzip->size;
+    state->avail_in = step_of(gate - decoder->consumed);
     state->avail_out = step_of((uint64_t)(out_end - out_before));
     int code = isal_inflate(state);
     decoder->consumed = (uint64_t)(state->next_in - gzip->data);
@@ -226,20 +349,23 @@ static tdbg_status gzip_read(struct td_decoder *decoder, uint8_t *out, size_t ro
     gzip->fresh = out;
     while (!decoder->ended && gzip->state->next_out < out_end) {
         bool moved = false;
-        send_scout(gzip);
+        send_team(gzip);
         if (gzip->made_left > 0) {
             hand_out(gzip, out_end);
             continue;
         }
+        if (gzip->between) {
+            go_on(gzip);
+            continue;
+        }
         TD_TRY(inflate_some(gzip, out_end, &moved, error));
         if (gzip->state->block_state == ISAL_BLOCK_FINISH) {
-            while (gzip->away_count > 0)
-                recall_first(gzip);
+            forget_all(gzip);
             if (has_member(gzip))
                 start_member(gzip);
             else
                 decoder->ended = true;
-        } else if (!moved && gzip->away_count) {
+        } else if (!moved && gzip->errand_count) {
             reach_gate(gzip);
         } else if (!moved && !grow(gzip)) {
             decoder->ended = decoder->cut = true; /* wants more than there is */
@@ -247,14 +373,15 @@ static tdbg_status gzip_read(struct td_decoder *decoder, uint8_t *out, size_t ro
     }
     note_window(gzip, gzip->state->next_out);
     *made = (size_t)(gzip->state->next_out - out);
+    gzip->total += *made;
     return TDBG_OK;
 }
 
 static void gzip_free(struct td_decoder *decoder)
 {
     struct gzip *gzip = (struct gzip *)decoder;
-    for (int i = 0; i < SCOUTS; i++)
-        td_scout_close(&gzip->scouts[i]);
+    for (int i = 0; i < TEAMS; i++)
+        td_team_close(&gzip->teams[i]);
     free(gzip->state);
     free(gzip);
 }
@@ -276,8 +403,8 @@ struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size, struct td_a
                           .size = size,
                           .arrival = arrival,
                           .state = state,
-                          .alone_while_arriving = threads == 2,
-                          .misses = threads == 1 ? MOST_MISSES : 0};
+                          .most_away = threads == 1 ? 1 : TEAMS - 1,
+                          .alone_while_arriving = threads == 2};
     isal_inflate_init(state);
     start_member(gzip);
     state->next_in = (uint8_t *)(uintptr_t)data;

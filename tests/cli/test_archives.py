@@ -211,7 +211,7 @@ def test_a_damaged_stream_is_refused_as_a_whole(tdbg, tmp_path, tool):
     assert tdbg.fails("ls", tmp_path / "x").startswith(f"tdbg: {tmp_path / 'x'}: {tool}: the ")
 
 
-# A long gzip is unpacked from two places at once, where there are two threads.
+# A long gzip is unpacked from several places at once.
 
 
 def tensor_bytes(count, seed=1):
@@ -244,7 +244,7 @@ LONG = {
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", LONG)
-def test_a_long_gzip_is_the_same_from_two_places(tdbg, tmp_path, kind, threads):
+def test_a_long_gzip_is_the_same_from_several_places(tdbg, tmp_path, kind, threads):
     array, packed = LONG[kind]()
     assert len(packed) > 10 << 20
     (tmp_path / "x.npy.gz").write_bytes(packed)
@@ -255,7 +255,7 @@ def test_a_long_gzip_is_the_same_from_two_places(tdbg, tmp_path, kind, threads):
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [2, 5, 7, 9, 13])
 def test_a_long_gzip_damaged_or_cut_in_any_part(tdbg, tmp_path, at):
-    """In MiB: before the second place, about it, between it and the next, behind them."""
+    """In MiB: in stretches of the first teams, of the next, and near the end."""
     packed = bytearray(deflated(tensor_bytes(10 << 20)))
     (tmp_path / "cut.npy.gz").write_bytes(packed[: at << 20])
     message = tdbg.fails("ls", tmp_path / "cut.npy.gz", env={"TDBG_THREADS": "2"})

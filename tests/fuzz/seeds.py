@@ -65,9 +65,9 @@ def torch_values():
     }
 
 
-@seeds("blind")
-def blind_seeds(folder):
-    """Raw deflate of more than a window: references that die out, others that stay, and all kinds of blocks."""
+@seeds("stretch")
+def stretch_seeds(folder):
+    """Raw deflate of several blocks: of bytes, of short and of long copies, and of all kinds."""
     import zlib
 
     import numpy as np
