@@ -309,7 +309,8 @@ static void add_unknown(const struct td_evidence *e, struct td_diagnosis *d)
 
 /* --- the hearing ---------------------------------------------------------------------------------------- */
 
-/* The families of hypotheses, and whether they have something to say where no value differs. */
+/* The families of hypotheses, and whether they have something to say where no value differs. The first ones
+ * are quick; the others try many orders and other tensors, which is idle when the first have settled it. */
 static const struct family {
     void (*suspect)(struct td_evidence *e, struct td_diagnosis *d);
     bool always;
@@ -318,10 +319,11 @@ static const struct family {
                 {td_suspect_order, false},
                 {td_suspect_run, false}};
 
-enum { FAMILIES = sizeof families / sizeof *families };
+enum { QUICK = 2, FAMILIES = sizeof families / sizeof *families };
 
 struct hearing {
     const struct td_evidence *evidence;
+    uint64_t first; /* of the families that are heard now */
     struct td_diagnosis found[FAMILIES];
     bool heard[FAMILIES];
 };
@@ -331,11 +333,35 @@ static void hear(void *context, uint64_t i)
 {
     struct hearing *h = context;
     struct td_evidence e = *h->evidence;
+    i += h->first;
     e.work = calloc((size_t)e.count + 1, sizeof *e.work);
     h->heard[i] = e.work != NULL;
     if (e.work && (families[i].always || e.power_d > 0))
         families[i].suspect(&e, &h->found[i]);
     free(e.work);
+}
+
+/* Hears families side by side. False: out of memory. */
+static bool hear_some(struct hearing *h, uint64_t first, uint64_t end, struct td_pool *pool,
+                      struct td_diagnosis *out)
+{
+    bool heard = true;
+    h->first = first;
+    td_pool_run(pool, end - first, hear, h);
+    for (uint64_t f = first; f < end; f++) {
+        heard = heard && h->heard[f];
+        for (int i = 0; i < h->found[f].count; i++)
+            insert(out, &h->found[f].list[i]);
+    }
+    return heard;
+}
+
+/* One number explains all of it, and of what explains all of it the simplest comes first: whatever else there
+ * is comes behind. */
+static bool is_settled(const struct td_diagnosis *d)
+{
+    enum td_kind_of_mistake kind = d->count > 0 && d->list[0].complete ? d->list[0].kind : TD_IS_UNKNOWN;
+    return kind == TD_IS_SIGN || kind == TD_IS_SCALE;
 }
 
 tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td_diagnosis *out,
@@ -352,13 +378,8 @@ tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td
         return status;
     }
     struct hearing hearing = {.evidence = &e};
-    bool heard = true;
-    td_pool_run(pool, FAMILIES, hear, &hearing);
-    for (int f = 0; f < FAMILIES; f++) {
-        heard = heard && hearing.heard[f];
-        for (int i = 0; i < hearing.found[f].count; i++)
-            insert(out, &hearing.found[f].list[i]);
-    }
+    bool heard = hear_some(&hearing, 0, QUICK, pool, out) &&
+                 (is_settled(out) || hear_some(&hearing, QUICK, FAMILIES, pool, out));
     add_unknown(&e, out);
     evidence_release(&e);
     td_arena_release(&arena);

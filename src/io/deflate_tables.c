@@ -52,8 +52,9 @@ static uint32_t *longer(uint32_t *table, unsigned bits, unsigned prefix, unsigne
     return table + td_entry_symbol(table[prefix]);
 }
 
-static void fill(uint32_t *table, unsigned bits, const uint8_t *lengths, unsigned count,
-                 uint32_t (*entry)(unsigned symbol, unsigned bits))
+static inline __attribute__((always_inline)) void fill(uint32_t *table, unsigned bits, const uint8_t *lengths,
+                                                       unsigned count,
+                                                       uint32_t (*entry)(unsigned symbol, unsigned bits))
 {
     uint16_t symbols[TD_DEFLATE_LITERALS], *symbol = symbols;
     unsigned counts[TD_DEFLATE_LONGEST_CODE + 1], size = 1, code = 0, used = 1u << bits;
@@ -83,9 +84,8 @@ void td_deflate_tables_fill(struct td_deflate_tables *tables, const struct td_de
     fill(tables->distances, TD_DISTANCE_BITS, codes->lengths + codes->literals, codes->distances,
          distance_entry);
     for (unsigned i = 0; i < 1 << TD_LITERAL_BITS; i++) {
-        uint32_t entry = tables->literals[i];
-        bool byte = entry >> 26 == 1;
-        tables->bytes[i] = byte ? (uint16_t)((entry & 0xff3f) | 0x80) : 0;
+        bool byte = tables->literals[i] >> 26 == 1;
+        tables->bytes[i] = byte ? (uint16_t)tables->literals[i] : 0;
     }
 }
 

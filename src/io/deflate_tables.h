@@ -8,7 +8,7 @@
  *                  0..5 bits of the code   8..23 the symbol                      31 SLOW
  *     distances    0..5 bits of the code   8..12 extra bits   16..30 the distance without them
  *     both         6 LONGER                8..23 where the table of longer codes begins    31 SLOW
- *     bytes        0..5 bits of the code   7 set              8..15 the byte;  0 for anything but a byte
+ *     bytes        0..5 bits of the code   8..15 the byte;    0 for anything but a byte
  *
  * A code of more bits than the table has goes on in a second table, of all that may follow.
  */

@@ -10,6 +10,7 @@
  */
 #include "io/stretch.h"
 
+#include "base/clones.h"
 #include "io/deflate_tables.h"
 
 #include <stdlib.h>
@@ -60,17 +61,17 @@ struct td_stretches {
 /* --- steps ---------------------------------------------------------------------------------------------- */
 
 /* False: the next symbol has to be looked at. */
-static inline __attribute__((always_inline)) bool step(const struct td_deflate_tables *t,
-                                                       const uint8_t *restrict data, uint8_t *restrict bytes,
-                                                       struct place *p)
+static inline __attribute__((always_inline)) bool step(struct td_stretches *s, unsigned lane,
+                                                       const uint8_t *data, struct place *p)
 {
+    const struct td_deflate_tables *t = &s->tables[lane];
     uint64_t word = td_bits_peek(data, p->at);
     uint32_t taken = 0;
     for (int i = 0; i < 2; i++) {
         uint32_t byte = t->bytes[word & ((1 << TD_LITERAL_BITS) - 1)];
         word >>= td_entry_bits(byte);
-        bytes[p->out] = (uint8_t)(byte >> 8);
-        p->out += byte >> 7 & 1;
+        s->bytes[p->out] = (uint8_t)(byte >> 8);
+        p->out += byte != 0;
         taken += byte;
     }
     p->at += taken & 63;
@@ -79,30 +80,28 @@ static inline __attribute__((always_inline)) bool step(const struct td_deflate_t
     uint32_t distance = t->distances[word & ((1 << TD_DISTANCE_BITS) - 1)];
     if ((symbol | distance) & TD_ENTRY_SLOW)
         return false;
-    uint32_t is_copy = -(symbol >> 30), made = td_entry_made(symbol);
+    uint32_t is_copy = symbol >> 30, made = td_entry_made(symbol);
     uint32_t extra = (uint32_t)(word >> td_entry_bits(distance)) & ((1u << td_entry_extra(distance)) - 1);
     *p->copy = (struct copy){(uint32_t)p->out, (uint16_t)((distance >> 16) + extra), (uint16_t)made};
-    p->copy += is_copy & 1;
-    bytes[p->out] = (uint8_t)(symbol >> 8);
+    p->copy += is_copy;
+    s->bytes[p->out] = (uint8_t)(symbol >> 8);
     p->out += made;
-    p->at += td_entry_bits(symbol) + ((distance + (distance >> 8)) & 63 & is_copy);
+    p->at += td_entry_bits(symbol) + ((distance + (distance >> 8)) & 63 & -is_copy);
     return true;
 }
 
 /* The lane that is stuck, or TD_STRETCHES when all steps are done. */
-__attribute__((target_clones("bmi2", "default"))) static unsigned take_steps(struct td_stretches *s,
-                                                                             uint64_t steps)
+TD_CLONES("bmi2") static unsigned take_steps(struct td_stretches *s, uint64_t steps)
 {
     const uint8_t *data = s->bits.data;
-    uint8_t *bytes = s->bytes;
     struct place a = s->lanes[0].place, b = s->lanes[1].place, c = s->lanes[2].place, d = s->lanes[3].place;
     unsigned stuck = TD_STRETCHES;
     for (; steps > 0 && stuck == TD_STRETCHES; steps--)
-        stuck = !step(&s->tables[0], data, bytes, &a)   ? 0
-                : !step(&s->tables[1], data, bytes, &b) ? 1
-                : !step(&s->tables[2], data, bytes, &c) ? 2
-                : !step(&s->tables[3], data, bytes, &d) ? 3
-                                                        : TD_STRETCHES;
+        stuck = !step(s, 0, data, &a)   ? 0
+                : !step(s, 1, data, &b) ? 1
+                : !step(s, 2, data, &c) ? 2
+                : !step(s, 3, data, &d) ? 3
+                                        : TD_STRETCHES;
     s->lanes[0].place = a;
     s->lanes[1].place = b;
     s->lanes[2].place = c;
