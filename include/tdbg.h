@@ -195,7 +195,29 @@ struct tdbg_run_options {
     bool replace;             /* an earlier run in the folder is removed; else it is an error */
     bool no_control;          /* no control socket: nobody can stop this run */
     struct tdbg_error *error; /* what was wrong when tdbg_run_open fails; may be NULL */
+
+    /* Threads that the engine lends, to take the statistics of a large tensor with: they are awake, and what
+     * they just wrote is in their caches. Must call part(context, i) once for every i in [0, parts), on any
+     * threads and in any order, and return when all are done; an engine that has no thread to spare runs
+     * them itself. Called by the thread that records, by several at once if several do. The answer is the
+     * same bits whoever computes it. NULL, or TDBG_THREADS=1: the thread that records does it alone. */
+    void (*parallel)(void *user, int parts, void (*part)(void *context, int index), void *context);
+    void *parallel_user; /* its first argument */
 };
+
+/* `parallel` for an engine whose threads are those of OpenMP; its `user` is a struct tdbg_openmp. A C program
+ * has less to write with a loop of its own and `#pragma omp parallel for`; this is for those who know the
+ * runtime only by its symbols, as Python does. There may be several runtimes in a process and libtdbg is
+ * linked with none: the functions named here must be those of the engine's. */
+struct tdbg_openmp {
+    void (*GOMP_parallel)(void (*body)(void *data), void *data, unsigned threads, unsigned flags);
+    int (*omp_get_max_threads)(void);
+    int (*omp_get_num_threads)(void);
+    int (*omp_get_thread_num)(void);
+    int (*omp_in_parallel)(void);
+};
+TDBG_API void tdbg_openmp_parallel(void *openmp, int parts, void (*part)(void *context, int index),
+                                   void *context);
 
 /* A tensor in memory. Strides count elements, as do all of tdbg; NULL: row-major without gaps. `data` is the
  * first element, also where strides are negative. (C++ must say `struct tdbg_tensor`: there is a function of

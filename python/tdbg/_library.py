@@ -40,7 +40,13 @@ class DiffOptions(ctypes.Structure):
 
 class RunOptions(ctypes.Structure):
     _fields_ = [("capture", c_char_p), ("program", c_char_p), ("rank", c_int), ("world", c_int),
-                ("staging_bytes", c_uint64), ("replace", c_bool), ("no_control", c_bool), ("error", POINTER(ErrorInfo))]
+                ("staging_bytes", c_uint64), ("replace", c_bool), ("no_control", c_bool), ("error", POINTER(ErrorInfo)),
+                ("parallel", c_void_p), ("parallel_user", c_void_p)]
+
+
+class OpenMP(ctypes.Structure):
+    _fields_ = [(name, c_void_p) for name in ("GOMP_parallel", "omp_get_max_threads", "omp_get_num_threads",
+                                              "omp_get_thread_num", "omp_in_parallel")]
 
 
 MAX_DIMS = 32

@@ -4,6 +4,10 @@
  * out; the caller draws as well and then waits on `idle` for the last worker to come back. One loop at a
  * time: `entry` makes a second caller wait its turn. Which thread runs which index is left to chance on
  * purpose: it balances itself, and nothing may depend on it.
+ *
+ * A loop on borrowed threads is cut into parts of neighbouring indices, because threads that are given parts
+ * in order often find in their own caches what they wrote themselves. How the lender waits for its threads is
+ * its own affair; that everybody sees what the others wrote is seen to here, by a counter of finished parts.
  */
 #include "base/pool.h"
 
@@ -26,6 +30,9 @@ struct td_pool {
     void *context;
     uint64_t count;
     _Atomic uint64_t next;
+
+    td_lend *lend; /* NULL: the threads are ours */
+    void *lender;
 
     int workers; /* threads beside the caller */
     pthread_t threads[];
@@ -109,6 +116,16 @@ tdbg_status td_pool_open(struct td_pool **out, int threads, struct tdbg_error *e
     return TDBG_OK;
 }
 
+tdbg_status td_pool_borrow(struct td_pool **out, td_lend *lend, void *lender, struct tdbg_error *error)
+{
+    struct td_pool *pool;
+    TD_TRY(td_pool_open(&pool, 1, error));
+    pool->lend = lend;
+    pool->lender = lender;
+    *out = pool;
+    return TDBG_OK;
+}
+
 void td_pool_close(struct td_pool **slot)
 {
     struct td_pool *pool = *slot;
@@ -130,15 +147,47 @@ void td_pool_close(struct td_pool **slot)
 
 int td_pool_threads(const struct td_pool *pool)
 {
-    return pool->workers + 1;
+    return pool->lend ? MAX_THREADS : pool->workers + 1;
+}
+
+/* A loop on borrowed threads. */
+struct loan {
+    void (*task)(void *context, uint64_t i);
+    void *context;
+    uint64_t count;
+    int parts;
+    _Atomic int done; /* parts */
+};
+
+static void run_part(void *context, int index)
+{
+    struct loan *loan = context;
+    (void)atomic_load_explicit(&loan->done, memory_order_acquire); /* sees all that the caller did before */
+    uint64_t parts = (uint64_t)loan->parts, part = (uint64_t)index;
+    for (uint64_t i = loan->count * part / parts; i < loan->count * (part + 1) / parts; i++)
+        loan->task(loan->context, i);
+    atomic_fetch_add_explicit(&loan->done, 1, memory_order_release);
+}
+
+static void run_borrowed(const struct td_pool *pool, struct loan *loan)
+{
+    loan->parts = loan->count < MAX_THREADS ? (int)loan->count : MAX_THREADS;
+    atomic_store_explicit(&loan->done, 0, memory_order_release);
+    pool->lend(pool->lender, loan->parts, run_part, loan);
+    (void)atomic_load_explicit(&loan->done, memory_order_acquire); /* the caller sees all that they did */
 }
 
 void td_pool_run(struct td_pool *pool, uint64_t count, void (*task)(void *context, uint64_t i), void *context)
 {
-    for (uint64_t i = 0; !pool && i < count; i++)
+    bool alone = !pool || (pool->lend && count == 1);
+    for (uint64_t i = 0; alone && i < count; i++)
         task(context, i);
-    if (!pool || count == 0)
+    if (alone || count == 0)
         return;
+    if (pool->lend) {
+        run_borrowed(pool, &(struct loan){.task = task, .context = context, .count = count});
+        return;
+    }
     pthread_mutex_lock(&pool->entry);
     pool->task = task;
     pool->context = context;

@@ -34,7 +34,7 @@ static void visit(void *context, uint64_t slot, const void *elements, int64_t co
 static tdbg_status fill(struct histogram *h, const struct td_stream *stream, struct td_pool *pool,
                         struct td_job *job, uint64_t *counts, struct tdbg_error *error)
 {
-    struct td_visitor visitor = {h, visit, NULL};
+    struct td_visitor visitor = {.context = h, .visit = visit};
     TD_TRY(td_sweep(stream, pool, job, &visitor, error));
     for (int bin = 0; bin < h->bins.count; bin++)
         counts[bin] = td_tallies_sum(&h->tallies, (size_t)bin) * stream->repeats;

@@ -72,7 +72,7 @@ tdbg_status td_range_count(const struct td_tensor *tensor, const struct td_range
     TD_TRY(td_stream_init(&stream, tensor, error));
     tdbg_status status = td_tallies_init(&c.tallies, pool ? td_pool_threads(pool) : 1, COUNTERS, error);
     if (status == TDBG_OK) {
-        struct td_visitor visitor = {&c, visit, NULL};
+        struct td_visitor visitor = {.context = &c, .visit = visit};
         status = td_sweep(&stream, pool, job, &visitor, error);
         if (status == TDBG_OK)
             *out =

@@ -13,13 +13,25 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+/* With what a tensor is gone over. */
+struct means {
+    const struct td_kernels *kernels;
+    struct td_pool *pool;
+    struct td_job *job;
+    bool by_block; /* the pool gets single blocks, and not chunks */
+};
+
 /* --- Blocks -------------------------------------------------------------------------------------------- */
+
+enum { BLOCKS = TD_CHUNK_LENGTH / TD_BLOCK_LENGTH };
+_Static_assert(TD_SWEEP_SLOTS % BLOCKS == 0, "a wave of blocks is one of whole chunks");
 
 struct pass {
     const struct td_kernels *kernels;
     enum td_dtype dtype;
     double scale; /* 1, or a power of two that the elements are multiplied by */
     struct td_partial *slots;
+    uint64_t slots_of_chunk;
     struct td_partial total;
 };
 
@@ -45,31 +57,47 @@ static void visit_blocks(void *context, uint64_t slot, const void *elements, int
     }
 }
 
+/* Blocks become chunks first, also where each came in a slot of its own. */
 static void collect_blocks(void *context, uint64_t slots)
 {
     struct pass *pass = context;
-    for (uint64_t i = 0; i < slots; i++) {
-        td_partial_merge(&pass->total, &pass->slots[i]);
-        pass->slots[i] = TD_PARTIAL_EMPTY;
+    for (uint64_t i = 0; i < slots;) {
+        struct td_partial chunk = TD_PARTIAL_EMPTY;
+        for (uint64_t end = i + pass->slots_of_chunk; i < end && i < slots; i++) {
+            td_partial_merge(&chunk, &pass->slots[i]);
+            pass->slots[i] = TD_PARTIAL_EMPTY;
+        }
+        td_partial_merge(&pass->total, &chunk);
     }
 }
 
-static tdbg_status pass_blocks(const struct td_kernels *kernels, const struct td_stream *stream,
-                               struct td_pool *pool, struct td_job *job, double scale, struct td_partial *out,
-                               struct tdbg_error *error)
+/* As many slots as the stream can fill. */
+static size_t slots_for(const struct td_stream *stream, const struct means *with)
 {
-    struct pass pass = {
-        .kernels = kernels, .dtype = stream->dtype, .scale = scale, .total = TD_PARTIAL_EMPTY};
-    size_t slots = pool ? TD_SWEEP_SLOTS : 1;
+    int64_t length = with->by_block ? TD_BLOCK_LENGTH : TD_CHUNK_LENGTH,
+            most = with->pool ? TD_SWEEP_SLOTS : 1;
+    int64_t wanted = stream->count / length + 1;
+    return (size_t)(wanted < most ? wanted : most);
+}
+
+static tdbg_status pass_blocks(const struct td_stream *stream, const struct means *with, double scale,
+                               struct td_partial *out, struct tdbg_error *error)
+{
+    struct pass pass = {.kernels = with->kernels,
+                        .dtype = stream->dtype,
+                        .scale = scale,
+                        .slots_of_chunk = with->pool && with->by_block ? BLOCKS : 1,
+                        .total = TD_PARTIAL_EMPTY};
+    size_t slots = slots_for(stream, with);
     struct td_partial only = TD_PARTIAL_EMPTY;
-    pass.slots = pool ? malloc(slots * sizeof *pass.slots) : &only;
+    pass.slots = slots > 1 ? malloc(slots * sizeof *pass.slots) : &only;
     if (!pass.slots)
         return td_fail_nomem(error);
     for (size_t i = 0; i < slots; i++)
         pass.slots[i] = TD_PARTIAL_EMPTY;
-    struct td_visitor visitor = {&pass, visit_blocks, collect_blocks};
-    tdbg_status status = td_sweep(stream, pool, job, &visitor, error);
-    if (pool)
+    struct td_visitor visitor = {&pass, visit_blocks, collect_blocks, with->by_block};
+    tdbg_status status = td_sweep(stream, with->pool, with->job, &visitor, error);
+    if (slots > 1)
         free(pass.slots);
     if (status == TDBG_OK)
         *out = pass.total;
@@ -147,13 +175,13 @@ static struct td_partial tally_finish(const struct tally *tally, enum td_dtype d
     return p;
 }
 
-static tdbg_status pass_bytes(const struct td_stream *stream, struct td_pool *pool, struct td_job *job,
+static tdbg_status pass_bytes(const struct td_stream *stream, const struct means *with,
                               struct td_partial *out, struct tdbg_error *error)
 {
     struct tally tally = {0};
     pthread_mutex_init(&tally.lock, NULL);
-    struct td_visitor visitor = {&tally, visit_bytes, NULL};
-    tdbg_status status = td_sweep(stream, pool, job, &visitor, error);
+    struct td_visitor visitor = {.context = &tally, .visit = visit_bytes};
+    tdbg_status status = td_sweep(stream, with->pool, with->job, &visitor, error);
     pthread_mutex_destroy(&tally.lock);
     if (status == TDBG_OK)
         *out = tally_finish(&tally, stream->dtype);
@@ -195,35 +223,35 @@ static void finish(const struct td_stream *stream, struct td_partial p, double s
     td_partial_report(&p, scale, out);
 }
 
-static tdbg_status stream_stats(const struct td_kernels *kernels, const struct td_stream *stream,
-                                struct td_pool *pool, struct td_job *job, struct tdbg_stats *out,
-                                struct tdbg_error *error)
+static tdbg_status stream_stats(const struct td_stream *stream, const struct means *with,
+                                struct tdbg_stats *out, struct tdbg_error *error)
 {
     struct td_partial total;
     double scale = 1;
     if (td_dtype_size(stream->dtype) == 1) {
-        TD_TRY(pass_bytes(stream, pool, job, &total, error));
+        TD_TRY(pass_bytes(stream, with, &total, error));
     } else {
-        TD_TRY(pass_blocks(kernels, stream, pool, job, 1, &total, error));
+        TD_TRY(pass_blocks(stream, with, 1, &total, error));
         if (total.finite > 0 && total.min < total.max)
             scale = td_spread_scale(fmax(fabs(total.min), fabs(total.max)));
     }
     if (scale != 1) {
         struct td_partial scaled;
-        TD_TRY(pass_blocks(kernels, stream, pool, NULL, scale, &scaled, error));
+        struct means again = *with;
+        again.job = NULL; /* its progress has been told */
+        TD_TRY(pass_blocks(stream, &again, scale, &scaled, error));
         td_partial_complete(&total, &scaled);
     }
     finish(stream, total, scale, out);
     return TDBG_OK;
 }
 
-static tdbg_status tensor_stats(const struct td_kernels *kernels, const struct td_tensor *tensor,
-                                struct td_pool *pool, struct td_job *job, struct tdbg_stats *out,
-                                struct tdbg_error *error)
+static tdbg_status tensor_stats(const struct td_tensor *tensor, const struct means *with,
+                                struct tdbg_stats *out, struct tdbg_error *error)
 {
     struct td_stream stream;
     TD_TRY(td_stream_init(&stream, tensor, error));
-    tdbg_status status = stream_stats(kernels, &stream, pool, job, out, error);
+    tdbg_status status = stream_stats(&stream, with, out, error);
     td_stream_release(&stream);
     return status;
 }
@@ -231,13 +259,14 @@ static tdbg_status tensor_stats(const struct td_kernels *kernels, const struct t
 tdbg_status td_stats(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
                      struct tdbg_stats *out, struct tdbg_error *error)
 {
-    const struct td_kernels *kernels;
-    TD_TRY(td_kernels_select(&kernels, error));
-    return tensor_stats(kernels, tensor, pool, job, out, error);
+    struct means with = {.pool = pool, .job = job};
+    TD_TRY(td_kernels_select(&with.kernels, error));
+    return tensor_stats(tensor, &with, out, error);
 }
 
 tdbg_status td_stats_with(const struct td_kernels *kernels, const struct td_tensor *tensor,
-                          struct tdbg_stats *out, struct tdbg_error *error)
+                          struct td_pool *pool, struct tdbg_stats *out, struct tdbg_error *error)
 {
-    return tensor_stats(kernels, tensor, NULL, NULL, out, error);
+    struct means with = {.kernels = kernels, .pool = pool, .by_block = true};
+    return tensor_stats(tensor, &with, out, error);
 }

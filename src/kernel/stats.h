@@ -13,11 +13,12 @@
 TD_CHECK tdbg_status td_stats(const struct td_tensor *tensor, struct td_pool *pool, struct td_job *job,
                               struct tdbg_stats *out, struct tdbg_error *error);
 
-/* The same with a tier that was chosen before, on the calling thread. For a program that is recorded: its
- * environment, which names the tier, lies cold in memory, and another of its threads may be changing it. */
+/* The same with a tier that was chosen before. For a program that is recorded: its environment, which names
+ * the tier, lies cold in memory, and another of its threads may be changing it. The pool, if any, is given
+ * single blocks: its threads are awake, and the tensors of a program are often of a few blocks only. */
 struct td_kernels;
 TD_CHECK tdbg_status td_stats_with(const struct td_kernels *kernels, const struct td_tensor *tensor,
-                                   struct tdbg_stats *out, struct tdbg_error *error);
+                                   struct td_pool *pool, struct tdbg_stats *out, struct tdbg_error *error);
 
 /* What a pass over blocks leaves to its caller, for values up to `absmax` in size: the power of two by which
  * to multiply them so that their squares stay within the range of doubles, mostly 1; how a second pass over

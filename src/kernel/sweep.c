@@ -82,10 +82,11 @@ struct sweep {
     const struct td_stream *stream;
     const struct td_visitor *visitor;
     struct td_job *job;
-    int64_t first; /* chunk of slot 0 */
+    int64_t length; /* elements of a slot */
+    int64_t first;  /* of slot 0, in slots */
 
     pthread_mutex_t lock; /* guards what follows */
-    uint64_t failed_slot; /* of the lowest chunk that failed, so that the message does not depend on chance */
+    uint64_t failed_slot; /* of the lowest that failed, so that the message does not depend on chance */
     struct tdbg_error error;
 };
 
@@ -128,14 +129,14 @@ static uint64_t bytes_until(const struct td_stream *stream, int64_t at)
     return (uint64_t)((double)stream->bytes * ((double)at / (double)stream->count));
 }
 
-static void sweep_chunk(void *context, uint64_t slot)
+static void sweep_slot(void *context, uint64_t slot)
 {
     struct sweep *s = context;
     const struct td_stream *stream = s->stream;
     if (td_job_cancelled(s->job))
         return;
-    int64_t start = (s->first + (int64_t)slot) * TD_CHUNK_LENGTH;
-    int64_t count = stream->count - start < TD_CHUNK_LENGTH ? stream->count - start : TD_CHUNK_LENGTH;
+    int64_t start = (s->first + (int64_t)slot) * s->length;
+    int64_t count = stream->count - start < s->length ? stream->count - start : s->length;
     if (stream->loader.direct) {
         const uint8_t *elements = stream->loader.direct + start * (int64_t)td_dtype_size(stream->dtype);
         s->visitor->visit(s->visitor->context, slot, elements, count);
@@ -149,14 +150,13 @@ static void sweep_chunk(void *context, uint64_t slot)
 
 static tdbg_status sweep_waves(struct sweep *s, struct td_pool *pool, struct tdbg_error *error)
 {
-    int64_t chunks = (s->stream->count + TD_CHUNK_LENGTH - 1) / TD_CHUNK_LENGTH,
-            wave = pool ? TD_SWEEP_SLOTS : 1;
-    for (s->first = 0; s->first < chunks; s->first += wave) {
-        uint64_t slots = (uint64_t)(chunks - s->first < wave ? chunks - s->first : wave);
+    int64_t total = (s->stream->count + s->length - 1) / s->length, wave = pool ? TD_SWEEP_SLOTS : 1;
+    for (s->first = 0; s->first < total; s->first += wave) {
+        uint64_t slots = (uint64_t)(total - s->first < wave ? total - s->first : wave);
         if (pool)
-            td_pool_run(pool, slots, sweep_chunk, s);
+            td_pool_run(pool, slots, sweep_slot, s);
         else
-            sweep_chunk(s, 0);
+            sweep_slot(s, 0);
         if (td_job_cancelled(s->job))
             return td_fail(error, TDBG_CANCELLED, "cancelled");
         if (s->failed_slot != UINT64_MAX) {
@@ -174,6 +174,7 @@ tdbg_status td_sweep(const struct td_stream *stream, struct td_pool *pool, struc
                      const struct td_visitor *visitor, struct tdbg_error *error)
 {
     struct sweep s = {.stream = stream, .visitor = visitor, .job = job, .failed_slot = UINT64_MAX};
+    s.length = pool && visitor->by_block ? TD_BLOCK_LENGTH : TD_CHUNK_LENGTH;
     pthread_mutex_init(&s.lock, NULL);
     tdbg_status status = sweep_waves(&s, pool, error);
     pthread_mutex_destroy(&s.lock);

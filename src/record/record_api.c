@@ -7,6 +7,7 @@
 #include "record/recorder.h"
 
 #include "base/checked.h"
+#include "kernel/block.h"
 #include "kernel/load.h"
 #include "kernel/stats.h"
 #include "tensor/slice.h"
@@ -21,6 +22,9 @@
 
 /* A waiting program looks this often whether there is room. */
 enum { PATIENCE_NS = 5000000 };
+
+/* Elements that are worth the program's other threads. */
+enum { WORTH_SHARING = 2 * TD_BLOCK_LENGTH };
 
 /* A program that does the same thing wrong at every call says so often enough. */
 enum { MOST_NOTES = 10000 };
@@ -297,6 +301,12 @@ static tdbg_status take_parcel(struct td_parcel **out, tdbg_run *run, struct td_
                                        (unsigned long long)bytes);
 }
 
+/* A forked child has none of the threads that it might be lent, and would wait for them. */
+static struct td_pool *threads_for(const tdbg_run *run, const struct td_tensor *tensor)
+{
+    return run->lent && tensor->count >= WORTH_SHARING && getpid() == run->pid ? run->lent : NULL;
+}
+
 /* A parcel with the values; NULL when recording has ended. Statistics alone are taken right here: that is one
  * read of what the program just wrote and has in its caches, a copy would be a read and a write. */
 static tdbg_status pack(struct td_parcel **out, tdbg_run *run, struct td_lane *lane,
@@ -313,8 +323,9 @@ static tdbg_status pack(struct td_parcel **out, tdbg_run *run, struct td_lane *l
     parcel->kept = tensor->shape;
     parcel->bytes = values ? tensor->bytes : 0;
     parcel->measured = !values;
-    tdbg_status status = values ? copy_values(parcel, tensor, error)
-                                : td_stats_with(run->kernels, tensor, &parcel->stats, error);
+    tdbg_status status =
+        values ? copy_values(parcel, tensor, error)
+               : td_stats_with(run->kernels, tensor, threads_for(run, tensor), &parcel->stats, error);
     if (status != TDBG_OK)
         td_parcel_return(&lane->parcels, parcel);
     return status;

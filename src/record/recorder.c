@@ -1,6 +1,7 @@
 /* recorder.c: a recording begins and ends; see recorder.h. */
 #include "record/recorder.h"
 
+#include "base/pool.h"
 #include "kernel/tier.h"
 #include "record/writer.h"
 
@@ -27,6 +28,7 @@ static void release(tdbg_run *run)
     }
     td_writer_free(run->writer);
     td_capture_free(atomic_load(&run->capture));
+    td_pool_close(&run->lent);
     pthread_key_delete(run->key);
     pthread_cond_destroy(&run->wake);
     pthread_cond_destroy(&run->room);
@@ -61,6 +63,16 @@ static tdbg_status create(tdbg_run **out, const char *dir, struct tdbg_error *er
     return TDBG_OK;
 }
 
+static tdbg_status borrow_threads(tdbg_run *run, const struct tdbg_run_options *options,
+                                  struct tdbg_error *error)
+{
+    int wanted = 1;
+    if (options->parallel)
+        TD_TRY(td_pool_wanted(&wanted, error));
+    return wanted > 1 ? td_pool_borrow(&run->lent, options->parallel, options->parallel_user, error)
+                      : TDBG_OK;
+}
+
 /* The program's signals are the program's business: the writer takes none. */
 static tdbg_status start_thread(tdbg_run *run, struct tdbg_error *error)
 {
@@ -80,6 +92,7 @@ static tdbg_status begin(tdbg_run *run, const struct tdbg_run_options *options, 
     const char *environment = getenv("TDBG_CAPTURE");
     const char *rules = options->capture ? options->capture : environment ? environment : DEFAULT_CAPTURE;
     TD_TRY(td_kernels_select(&run->kernels, error));
+    TD_TRY(borrow_threads(run, options, error));
     run->budget.limit = options->staging_bytes ? options->staging_bytes : DEFAULT_STAGING;
     TD_TRY(td_capture_parse(&capture, rules, NULL, error));
     atomic_init(&run->capture, capture);

@@ -37,6 +37,7 @@ struct tdbg_run {
     pid_t pid; /* a forked child has no writer: it must neither wait for one nor take the lock */
     struct timespec start;
     const struct td_kernels *kernels; /* what statistics are taken with */
+    struct td_pool *lent;             /* threads of the program for large tensors; NULL: it lends none */
     pthread_key_t key;                /* the lane of a thread */
     _Atomic(struct td_lane *) lanes;
     _Atomic(const struct td_observer *) observer;

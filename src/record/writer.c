@@ -205,7 +205,7 @@ static tdbg_status measure(const struct td_writer *w, struct td_parcel *parcel, 
                                .count = view.count,
                                .bytes = parcel->bytes,
                                .view = view};
-    TD_TRY(td_stats_with(w->run->kernels, &tensor, &parcel->stats, error));
+    TD_TRY(td_stats_with(w->run->kernels, &tensor, NULL, &parcel->stats, error));
     *sketched = parcel->keep == TD_KEEP_SKETCH && parcel->stats.finite;
     return *sketched ? td_histogram(&tensor, NULL, NULL, parcel->stats.min, parcel->stats.max, TD_SKETCH_BINS,
                                     edges, bins, error)

@@ -68,6 +68,9 @@ def work(tmp_path):
 TYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool", "complex64", "complex128"]
 
 
+STATISTICS = "select name, count, finite, nan, inf, zeros, mean, std, min, max, absmax, norm from tensor order by id"
+
+
 def test_values_are_kept_bit_for_bit(tdbg, tmp_path, work):
     rng = np.random.default_rng(1)
     arrays = {f"x.{t}": rng.integers(0, 2, (3, 5)).astype(t) if t == "bool" else (rng.normal(size=(3, 5)) * 50).astype(t) for t in TYPES}
@@ -165,6 +168,45 @@ def test_statistics_are_those_of_tdbg(tdbg, tmp_path, work):
         assert [{k: t[k] for k in ["name", *keys]} for t in seen] == [{"name": "x", **{k: wanted[k] for k in keys}}]
         assert rows(tmp_path / run, "select mean, std, norm from tensor") == [tuple(wanted[k] for k in ("mean", "std", "norm"))]
     assert not list((tmp_path / "stats").glob("step-*"))
+
+
+def test_lent_threads_change_no_bit(tmp_path, work):
+    """Odd sizes, strides, values that are not finite or whose squares are not, all types; and the same when the lender
+    runs all parts itself."""
+    rng = np.random.default_rng(3)
+    script = []
+    for i, dtype in enumerate(TYPES):
+        x = rng.normal(size=(3, 61, 557 + i)) * 50
+        script.append(tensor(work, f"x.{dtype}", (x > 0 if dtype == "bool" else x).astype(dtype)))
+    wild = rng.normal(size=150001).astype("float32")
+    wild[rng.integers(0, len(wild), 50)] = np.nan
+    wild[100000], wild[70000:90000] = np.inf, 0
+    script += [tensor(work, "wild", wild), tensor(work, "large", rng.normal(size=70000) * 1e300),
+               tensor(work, "bfloat16", rng.integers(0, 1 << 16, 99991).astype("uint16"), "bfloat16"),
+               tensor(work, "float8", rng.integers(0, 256, 600011).astype("uint8"), "float8_e4m3fn"),
+               tensor(work, "offset", (1e6 + rng.normal(size=300007)).astype("float32")),
+               tensor(work, "turned", rng.normal(size=(307, 1013)).astype("float32"), strides="1,1013", shape=(1013, 307)),
+               tensor(work, "gaps", rng.normal(size=(600, 400)), strides="800,2", shape=(300, 200)),
+               tensor(work, "expanded", rng.normal(size=40000).astype("float32"), strides="0,1", shape=(5, 40000)),
+               tensor(work, "small", rng.normal(size=100))]
+    record(script, tmp_path / "alone", "*=stats")
+    alone = rows(tmp_path / "alone", STATISTICS)
+    assert len(alone) == len(script)
+    for threads in (0, 1, 3):
+        run = tmp_path / f"lent-{threads}"
+        words = record(script, run, "*=stats", LEND=str(threads), TDBG_THREADS="2").split()
+        assert words[0] == "lent" and int(words[1]) > len(script) / 2
+        assert rows(run, STATISTICS) == alone
+
+
+def test_threads_are_wanted_for_large_statistics_only(tmp_path, work):
+    script = [tensor(work, "small", np.zeros(20000)), tensor(work, "large", np.zeros(100000))]
+    lent = {"LEND": "2", "TDBG_THREADS": "2"}
+    assert record(script, tmp_path / "stats", "*=stats", **lent) == "lent 1\n"
+    assert record(script, tmp_path / "full", "*=full", **lent) == "lent 0\n"
+    assert record(script, tmp_path / "one", "*=stats", LEND="2", TDBG_THREADS="1") == "lent 0\n"
+    message = record([], tmp_path / "many", status=2, LEND="2", TDBG_THREADS="many")
+    assert message.endswith(": TDBG_THREADS=many: a number from 1 to 256 is needed")
 
 
 # --- what is kept --------------------------------------------------------------------------------------------
@@ -490,6 +532,11 @@ def test_what_an_archive_merely_calls_a_run(tdbg, tmp_path):
 def test_a_forked_child_is_not_recorded(tmp_path):
     assert record(["begin a", "end", "fork", "begin b", "end"], tmp_path / "run") == "child 0\n"
     assert [s[0] for s in spans(tmp_path / "run")] == ["/a", "/b"]
+
+
+def test_a_forked_child_is_not_lent_threads(tmp_path):
+    lent = {"LEND": "2", "TDBG_THREADS": "2"}
+    assert record(["fork"], tmp_path / "run", "*=stats", **lent) == "child 0\nlent 0\n"
 
 
 def test_forked_children_do_not_wait_for_a_lock_nobody_lets_go(tmp_path):

@@ -178,6 +178,14 @@ static struct tdbg_stats stats_of(const struct td_tensor *tensor, struct td_pool
     return stats;
 }
 
+/* As a recorder takes them: single blocks are shared out. */
+static struct tdbg_stats recorded_stats(const struct td_tensor *tensor, struct td_pool *pool)
+{
+    struct tdbg_stats stats;
+    assert_ok(td_stats_with(td_kernels_usable()[0], tensor, pool, &stats, NULL));
+    return stats;
+}
+
 /* The same values packed, transposed, with gaps and backwards: the same bits; also with one and three threads
  * and on every tier. */
 static void strides_and_threads(void **state)
@@ -197,6 +205,8 @@ static void strides_and_threads(void **state)
         assert_int_equal(expected.count, rows * COLUMNS);
         got = stats_of(&tensor, pool);
         assert_memory_equal(&got, &expected, sizeof got);
+        got = recorded_stats(&tensor, pool);
+        assert_memory_equal(&got, &expected, sizeof got);
 
         const int64_t layouts[3][2] = {{1, rows}, {2 * COLUMNS, 2}, {-COLUMNS, 1}};
         const uint64_t offsets[3] = {0, 0, (uint64_t)(rows - 1) * COLUMNS};
@@ -213,6 +223,8 @@ static void strides_and_threads(void **state)
             struct td_tensor strided = dense(&view);
             got = stats_of(&strided, k % 2 ? pool : NULL);
             assert_memory_equal(&got, &expected, sizeof got);
+            got = recorded_stats(&strided, pool);
+            assert_memory_equal(&got, &expected, sizeof got);
         }
         for (size_t k = 0; td_kernels_usable()[k]; k++) {
             setenv("TDBG_CPU", td_kernels_usable()[k]->name, 1);
@@ -223,6 +235,22 @@ static void strides_and_threads(void **state)
     }
     free(plain);
     free(other);
+    td_pool_close(&pool);
+}
+
+/* More blocks than are in the air at once, and a last one that is cut short. */
+static void waves_of_blocks(void **state)
+{
+    (void)state;
+    const int64_t count = (TD_SWEEP_SLOTS + 19) * (int64_t)TD_BLOCK_LENGTH + 5;
+    struct td_pool *pool = NULL;
+    assert_ok(td_pool_open(&pool, 3, NULL));
+    uint16_t *values = malloc((size_t)count * sizeof *values);
+    fill_elements(TD_BF16, TAME, (uint8_t *)values, count);
+    struct td_tensor tensor = packed(values, (uint64_t)count * sizeof *values, TD_BF16, 1, count);
+    struct tdbg_stats expected = stats_of(&tensor, NULL), got = recorded_stats(&tensor, pool);
+    assert_memory_equal(&got, &expected, sizeof got);
+    free(values);
     td_pool_close(&pool);
 }
 
@@ -377,6 +405,7 @@ int main(void)
         cmocka_unit_test(zeros_among_both_signs),
         cmocka_unit_test(no_place_is_overlooked),
         cmocka_unit_test(strides_and_threads),
+        cmocka_unit_test(waves_of_blocks),
         cmocka_unit_test(hard_data),
         cmocka_unit_test(constants_have_no_spread),
         cmocka_unit_test(edges),

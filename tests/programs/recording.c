@@ -1,6 +1,7 @@
 /* recording.c: a program that records what it is told, for tests of the recorder.
  *
- *     recording DIR [CAPTURE] < SCRIPT     REPLACE and NO_CONTROL in the environment set these options
+ *     recording DIR [CAPTURE] < SCRIPT     REPLACE and NO_CONTROL in the environment set these options;
+ *                                          LEND=N lends N threads and prints how often they were wanted
  *
  *     step N | begin NAME | end | cost FLOPS BYTES TOKENS | scalar NAME STEP VALUE | alloc ID BYTES | free ID
  *     tensor NAME DTYPE SHAPE STRIDES FILE    SHAPE and STRIDES as "2,3" or "-"; FILE has the raw bytes.
@@ -9,7 +10,7 @@
  *     threads N COUNT   N threads that record COUNT scopes with a tensor each
  *     spin N BYTES      steps 0 to N-1 with tensors w0 to w3 whose values tell the step; prints what is saved
  *     nothing           every call that takes a name, without one
- *     fork              a child that records more than a ring holds, and closes
+ *     fork              a child that records more than a ring holds and a large tensor, and closes
  *     forks N           N children that record a step each while this one does, one after the other
  */
 #include "tdbg.h"
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +62,44 @@ static void record_file(tdbg_run *run, char *words[])
                                       .shape = shape,
                                       .strides = strided ? strides : NULL});
     memset(bytes, 0x7f, sizeof bytes); /* the recorder keeps a copy, or it keeps this */
+}
+
+struct lender {
+    int threads;
+    pid_t pid;
+    atomic_int wanted;
+};
+
+struct loan {
+    void (*part)(void *context, int index);
+    void *context;
+    int parts;
+    atomic_int next;
+};
+
+static void *help(void *argument)
+{
+    struct loan *loan = argument;
+    for (int i; (i = atomic_fetch_add(&loan->next, 1)) < loan->parts;)
+        loan->part(loan->context, loan->parts - 1 - i); /* no order is promised */
+    return NULL;
+}
+
+/* Threads as no engine would lend them, begun for the occasion; but it is all that is asked of them. */
+static void lend(void *user, int parts, void (*part)(void *context, int index), void *context)
+{
+    struct lender *lender = user;
+    struct loan loan = {.part = part, .context = context, .parts = parts};
+    pthread_t threads[16];
+    if (getpid() != lender->pid) /* an engine would wait for threads that are not there */
+        abort();
+    atomic_fetch_add(&lender->wanted, 1);
+    for (int i = 0; i < lender->threads; i++)
+        if (pthread_create(&threads[i], NULL, help, &loan) != 0)
+            exit(fail("no thread"));
+    help(&loan);
+    for (int i = 0; i < lender->threads; i++)
+        pthread_join(threads[i], NULL);
 }
 
 struct worker {
@@ -135,6 +175,10 @@ static void try_fork(tdbg_run *run)
             tdbg_scope_begin(run, "child");
             tdbg_scope_end(run);
         }
+        static const float large[1 << 20];
+        tdbg_tensor(run, "large",
+                    &(struct tdbg_tensor){
+                        .data = large, .dtype = "float32", .ndim = 1, .shape = (int64_t[]){1 << 20}});
         _exit(tdbg_run_close(&run) == TDBG_OK ? 0 : 1);
     }
     int status;
@@ -243,6 +287,12 @@ int main(int argc, char **argv)
                                        .replace = getenv("REPLACE") != NULL,
                                        .no_control = getenv("NO_CONTROL") != NULL,
                                        .error = &error};
+    struct lender lender = {.pid = getpid()};
+    if (getenv("LEND")) {
+        lender.threads = atoi(getenv("LEND"));
+        options.parallel = lend;
+        options.parallel_user = &lender;
+    }
     tdbg_run *run = NULL;
     char line[1 << 14];
     if (tdbg_run_open(&run, argc > 1 && *argv[1] ? argv[1] : NULL, &options) != TDBG_OK)
@@ -256,5 +306,7 @@ int main(int argc, char **argv)
         if (count && !obey(run, count, words))
             return fail(words[0]);
     }
+    if (options.parallel)
+        printf("lent %d\n", atomic_load(&lender.wanted));
     return tdbg_run_end(&run, &error) == TDBG_OK ? 0 : fail(error.message);
 }

@@ -38,6 +38,39 @@ static void every_index_once(void **state)
     }
 }
 
+/* What a lender was asked for. */
+struct lender {
+    int calls, most;
+};
+
+static void lend_backwards(void *user, int parts, void (*part)(void *context, int index), void *context)
+{
+    struct lender *lender = user;
+    lender->calls++;
+    lender->most = parts > lender->most ? parts : lender->most;
+    for (int i = parts - 1; i >= 0; i--)
+        part(context, i);
+}
+
+static void every_index_once_on_borrowed_threads(void **state)
+{
+    (void)state;
+    static struct marks marks;
+    struct lender lender = {0};
+    struct td_pool *pool = NULL;
+    assert_ok(td_pool_borrow(&pool, lend_backwards, &lender, NULL));
+    for (uint64_t count = 0; count <= COUNT; count += count / 3 + 1) {
+        memset(&marks, 0, sizeof marks);
+        td_pool_run(pool, count, mark, &marks);
+        for (uint64_t i = 0; i < COUNT; i++)
+            assert_int_equal(marks.seen[i], i < count);
+    }
+    assert_true(lender.calls > 10);
+    assert_int_equal(lender.most, td_pool_threads(pool)); /* no more tasks than that at a time */
+    td_pool_close(&pool);
+    assert_null(pool);
+}
+
 static void threads_from_the_environment(void **state)
 {
     (void)state;
@@ -60,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_index_once),
+        cmocka_unit_test(every_index_once_on_borrowed_threads),
         cmocka_unit_test(threads_from_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
