@@ -29,6 +29,7 @@ import weakref
 
 import torch
 
+from . import threads
 from ._library import MAX_DIMS, STATUSES, TENSOR, Error, ErrorInfo, RunOptions, check, decode, encode, library
 from .hooks import Enter, EnterRoot, Gradients, Leave, Leaves, Tap
 
@@ -80,6 +81,7 @@ class Thread:
         self.open = []
         self.replays = self.learns = False  # of the outermost call: a forward run again; gradients are wanted
         self.segment = None
+        threads.settle()
 
 
 class Threads(threading.local):
@@ -278,7 +280,7 @@ def open_run(path, capture, replace, control):
     error, run = ErrorInfo(), ctypes.c_void_p()
     rank, world = ranks()
     options = RunOptions(capture=encode(capture), program=encode(program()), rank=rank, world=world, replace=replace,
-                         no_control=not control, error=ctypes.pointer(error))
+                         no_control=not control, error=ctypes.pointer(error), **threads.lent())
     status = library.tdbg_run_open(ctypes.byref(run), encode(path), ctypes.byref(options))
     check(status, error)  # it names the folder
     return run.value

@@ -536,7 +536,7 @@ def test_a_forked_child_is_not_recorded(tmp_path):
 
 def test_a_forked_child_is_not_lent_threads(tmp_path):
     lent = {"LEND": "2", "TDBG_THREADS": "2"}
-    assert record(["fork"], tmp_path / "run", "*=stats", **lent) == "child 0\nlent 0\n"
+    assert record(["begin a", "end", "fork"], tmp_path / "run", "*=stats", **lent) == "child 0\nlent 0\n"
 
 
 def test_forked_children_do_not_wait_for_a_lock_nobody_lets_go(tmp_path):

@@ -10,7 +10,7 @@
  *     threads N COUNT   N threads that record COUNT scopes with a tensor each
  *     spin N BYTES      steps 0 to N-1 with tensors w0 to w3 whose values tell the step; prints what is saved
  *     nothing           every call that takes a name, without one
- *     fork              a child that records more than a ring holds and a large tensor, and closes
+ *     fork              a child that records a large tensor and more than a ring holds, and closes
  *     forks N           N children that record a step each while this one does, one after the other
  */
 #include "tdbg.h"
@@ -171,14 +171,14 @@ static void try_fork(tdbg_run *run)
 {
     pid_t child = fork();
     if (child == 0) {
-        for (int i = 0; i < 100000; i++) {
-            tdbg_scope_begin(run, "child");
-            tdbg_scope_end(run);
-        }
         static const float large[1 << 20];
         tdbg_tensor(run, "large",
                     &(struct tdbg_tensor){
                         .data = large, .dtype = "float32", .ndim = 1, .shape = (int64_t[]){1 << 20}});
+        for (int i = 0; i < 100000; i++) {
+            tdbg_scope_begin(run, "child");
+            tdbg_scope_end(run);
+        }
         _exit(tdbg_run_close(&run) == TDBG_OK ? 0 : 1);
     }
     int status;
