@@ -8,6 +8,8 @@
  * A loop on borrowed threads is cut into parts of neighbouring indices, because threads that are given parts
  * in order often find in their own caches what they wrote themselves. How the lender waits for its threads is
  * its own affair; that everybody sees what the others wrote is seen to here, by a counter of finished parts.
+ * On a machine with more to do than CPUs a lent thread may not come for milliseconds, and the loop waits for
+ * it at the end. Where the caller alone would have been done long before, the next loops are left to it.
  */
 #include "base/pool.h"
 
@@ -16,8 +18,13 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { MAX_THREADS = 256 };
+
+/* A loop on borrowed threads that takes so much longer than the caller would alone was in vain; after it so
+ * many loops are not lent. The shortest turn that a scheduler gives is a few milliseconds. */
+enum { VAIN_NS = 1000000, REST = 64 };
 
 struct td_pool {
     pthread_mutex_t entry, lock;
@@ -33,6 +40,7 @@ struct td_pool {
 
     td_lend *lend; /* NULL: the threads are ours */
     void *lender;
+    _Atomic int rest; /* loops that it is not asked for */
 
     int workers; /* threads beside the caller */
     pthread_t threads[];
@@ -157,7 +165,18 @@ struct loan {
     uint64_t count;
     int parts;
     _Atomic int done; /* parts */
+
+    pthread_t caller;
+    int own; /* parts that the caller ran itself */
+    int64_t begun, own_end;
 };
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
 
 static void run_part(void *context, int index)
 {
@@ -166,20 +185,40 @@ static void run_part(void *context, int index)
     uint64_t parts = (uint64_t)loan->parts, part = (uint64_t)index;
     for (uint64_t i = loan->count * part / parts; i < loan->count * (part + 1) / parts; i++)
         loan->task(loan->context, i);
+    if (pthread_equal(pthread_self(), loan->caller)) {
+        loan->own++;
+        loan->own_end = now();
+    }
     atomic_fetch_add_explicit(&loan->done, 1, memory_order_release);
 }
 
-static void run_borrowed(const struct td_pool *pool, struct loan *loan)
+static bool was_in_vain(const struct loan *loan)
 {
+    int64_t alone = loan->own ? (loan->own_end - loan->begun) / loan->own * loan->parts : INT64_MAX / 2;
+    return now() - loan->begun > alone + VAIN_NS;
+}
+
+static void run_borrowed(struct td_pool *pool, struct loan *loan)
+{
+    loan->caller = pthread_self();
+    loan->begun = now();
     loan->parts = loan->count < MAX_THREADS ? (int)loan->count : MAX_THREADS;
     atomic_store_explicit(&loan->done, 0, memory_order_release);
     pool->lend(pool->lender, loan->parts, run_part, loan);
     (void)atomic_load_explicit(&loan->done, memory_order_acquire); /* the caller sees all that they did */
+    if (was_in_vain(loan))
+        atomic_store_explicit(&pool->rest, REST, memory_order_relaxed);
+}
+
+static bool rests(struct td_pool *pool)
+{
+    return atomic_load_explicit(&pool->rest, memory_order_relaxed) > 0 &&
+           atomic_fetch_sub_explicit(&pool->rest, 1, memory_order_relaxed) > 0;
 }
 
 void td_pool_run(struct td_pool *pool, uint64_t count, void (*task)(void *context, uint64_t i), void *context)
 {
-    bool alone = !pool || (pool->lend && count == 1);
+    bool alone = !pool || (pool->lend && (count < 2 || rests(pool)));
     for (uint64_t i = 0; alone && i < count; i++)
         task(context, i);
     if (alone || count == 0)

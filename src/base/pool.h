@@ -24,7 +24,8 @@ TD_CHECK tdbg_status td_pool_open(struct td_pool **out, int threads, struct tdbg
 
 /* A pool without threads of its own: a loop becomes one call of `lend`, which calls part(context, i) once for
  * every i in [0, parts), where and in what order it likes, and returns when all are done. Several loops may
- * be under way at once, each on the thread that began it. */
+ * be under way at once, each on the thread that began it. After a loop for which the threads did not come in
+ * time, the caller runs the next ones alone. */
 typedef void td_lend(void *lender, int parts, void (*part)(void *context, int index), void *context);
 TD_CHECK tdbg_status td_pool_borrow(struct td_pool **out, td_lend *lend, void *lender,
                                     struct tdbg_error *error);

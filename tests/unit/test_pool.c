@@ -3,8 +3,10 @@
 
 #include "base/pool.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { COUNT = 10000 };
 
@@ -71,6 +73,52 @@ static void every_index_once_on_borrowed_threads(void **state)
     assert_null(pool);
 }
 
+struct late {
+    void (*part)(void *context, int index);
+    void *context;
+    int first, parts;
+};
+
+static void *come_late(void *argument)
+{
+    const struct late *late = argument;
+    usleep(300000);
+    for (int i = late->first; i < late->parts; i++)
+        late->part(late->context, i);
+    return NULL;
+}
+
+/* A lender whose other thread gets no CPU for a while: the caller has done its half long before. */
+static void lend_late(void *user, int parts, void (*part)(void *context, int index), void *context)
+{
+    struct lender *lender = user;
+    struct late late = {part, context, parts / 2, parts};
+    pthread_t thread;
+    lender->calls++;
+    assert_int_equal(pthread_create(&thread, NULL, come_late, &late), 0);
+    for (int i = 0; i < late.first; i++)
+        part(context, i);
+    pthread_join(thread, NULL);
+}
+
+static void threads_that_do_not_come_are_not_waited_for_again(void **state)
+{
+    (void)state;
+    static struct marks marks;
+    struct lender lender = {0};
+    struct td_pool *pool = NULL;
+    assert_ok(td_pool_borrow(&pool, lend_late, &lender, NULL));
+    for (int round = 0; round < 20; round++)
+        td_pool_run(pool, 10, mark, &marks);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(marks.seen[i], 20);
+    assert_int_equal(lender.calls, 1);
+    for (int round = 0; round < 60; round++)
+        td_pool_run(pool, 10, mark, &marks);
+    assert_int_equal(lender.calls, 2); /* it is asked again some time */
+    td_pool_close(&pool);
+}
+
 static void threads_from_the_environment(void **state)
 {
     (void)state;
@@ -94,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_index_once),
         cmocka_unit_test(every_index_once_on_borrowed_threads),
+        cmocka_unit_test(threads_that_do_not_come_are_not_waited_for_again),
         cmocka_unit_test(threads_from_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
