@@ -23,8 +23,9 @@
 /* A waiting program looks this often whether there is room. */
 enum { PATIENCE_NS = 5000000 };
 
-/* Elements that are worth the program's other threads. */
-enum { WORTH_SHARING = 2 * TD_BLOCK_LENGTH };
+/* Elements that are worth the program's other threads: with two of them, what it costs to ask them is won
+ * back at about four blocks. */
+enum { WORTH_SHARING = 4 * TD_BLOCK_LENGTH };
 
 /* A program that does the same thing wrong at every call says so often enough. */
 enum { MOST_NOTES = 10000 };
