@@ -8,7 +8,8 @@ sure it is (19 of 20 times: the notch of a box plot). Where that is too little t
 recorder's own threads do meanwhile hits either half, so their CPU time is added in full to the side with hooks.
 
 The model has the sizes of GPT-2 (width 768, 12 heads, 50257 tokens), or smaller ones where a pass would take half a minute:
-Debian's torch multiplies matrices slowly, which flatters the ratio. TDBG_TORCH_PYTHON names a Python with a faster torch,
+Debian's torch multiplies matrices slowly, which flatters the ratio. The bar is for a context of 512 tokens; of a short one,
+which is shown too, the calls of Python are a larger share. TDBG_TORCH_PYTHON names a Python with a faster torch,
 TDBG_BENCH_ROUNDS the number of pairs (default 31; fewer, but five, where they would take more than 40 seconds).
 """
 import os
@@ -23,7 +24,7 @@ PYTHON = os.environ.get("TDBG_TORCH_PYTHON", "/usr/bin/python3")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROUNDS, FEWEST, SECONDS = int(os.environ.get("TDBG_BENCH_ROUNDS", "31")), 5, 40
 MOST_DOUBT = 0.02
-SIZES = ((768, 12, 50257, 128), (192, 3, 1024, 32))  # width, heads, vocabulary, tokens
+SIZES = ((768, 12, 50257, (512, 128)), (192, 3, 1024, (32,)))  # width, heads, vocabulary, tokens of a pass
 
 if os.environ.get("TDBG_BENCH_HOOKS") != PYTHON:
     os.environ["TDBG_BENCH_HOOKS"] = PYTHON
@@ -37,16 +38,14 @@ import torch  # noqa: E402
 
 
 def sized():
-    """A model that suits the speed of matrix products here, and its input."""
+    """A model that suits the speed of matrix products here, and its inputs."""
     a, b = torch.randn(128, 768), torch.randn(768, 768)
     a @ b  # the first product loads and starts what it is made with
     start = time.process_time()
     a @ b
-    width, heads, vocabulary, tokens = SIZES[time.process_time() - start > 0.03]
-    model = gpt.GPT(layers=12, width=width, heads=heads, vocabulary=vocabulary, length=tokens).eval()
-    ids = torch.randint(0, vocabulary, (1, tokens))
-    model(ids)
-    return model, ids, width
+    width, heads, vocabulary, lengths = SIZES[time.process_time() - start > 0.03]
+    model = gpt.GPT(layers=12, width=width, heads=heads, vocabulary=vocabulary, length=max(lengths)).eval()
+    return model, [torch.randint(0, vocabulary, (1, tokens)) for tokens in lengths], width
 
 
 class Parts:
@@ -122,17 +121,20 @@ def main():
     torch.manual_seed(0)
     random.seed(0)
     with tempfile.TemporaryDirectory(prefix="tdbg-bench-") as folder, torch.no_grad():
-        model, ids, width = sized()
+        model, inputs, width = sized()
         parts = Parts(model)
-        for what, bar, options in (("statistics of all outputs", "<=1.05", {"stats_only": True}),
-                                   ("scopes alone", "-", {"tensors": []})):
-            pairs, used = measure(parts, ids, folder, **options)
-            low, ratio, high = statistics.quantiles([(hooked + used) / plain for plain, hooked in pairs], n=4)
-            doubt = 1.57 * (high - low) / len(pairs) ** 0.5
-            plain = statistics.median(plain for plain, _ in pairs)
-            print(f"12-layer GPT forward, {what} / no hooks\t{ratio:.3f}\t{bar if doubt <= MOST_DOUBT else '-'}\t"
-                  f"± {doubt:.3f} in {len(pairs)} pairs{'' if doubt <= MOST_DOUBT else ', too noisy to judge'}; {plain * 1e3:.0f} ms "
-                  f"without, {used * 1e3:.1f} ms of other threads counted; width {width}, torch {torch.__version__}")
+        for ids in inputs:
+            model(ids)
+            for what, bar, options in (("statistics of all outputs", "<=1.05" if ids is inputs[0] else "-", {"stats_only": True}),
+                                       ("scopes alone", "-", {"tensors": []})):
+                pairs, used = measure(parts, ids, folder, **options)
+                low, ratio, high = statistics.quantiles([(hooked + used) / plain for plain, hooked in pairs], n=4)
+                doubt = 1.57 * (high - low) / len(pairs) ** 0.5
+                plain = statistics.median(plain for plain, _ in pairs)
+                print(f"12-layer GPT forward, {ids.shape[1]} tokens, {what} / no hooks\t{ratio:.3f}\t"
+                      f"{bar if doubt <= MOST_DOUBT else '-'}\t± {doubt:.3f} in {len(pairs)} pairs"
+                      f"{'' if doubt <= MOST_DOUBT else ', too noisy to judge'}; {plain * 1e3:.0f} ms without, {used * 1e3:.1f} ms "
+                      f"of other threads counted; width {width}, torch {torch.__version__}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BINARY = os.environ.get("TDBG", ROOT / "build" / "tdbg")
 STAGES = ["post_ln_pre_attn", "query", "query_final", "key", "key_final", "value", "value_final", "post_attn", "scaling",
           "sliding", "post_attn_pre_resid", "pre_mlp", "post_mlp"]
-LAYERS, SHAPE, ROUNDS = 24, (76, 1920), 8
+LAYERS, SHAPE, ROUNDS = 24, (76, 1920), 16
 
 
 def dumps(noise):

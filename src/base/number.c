@@ -266,3 +266,13 @@ size_t td_number_float(char *out, double value, const struct td_float_kind *kind
     *at = 0;
     return (size_t)(at - out);
 }
+
+const char *td_number_factor(char out[TD_NUMBER_SIZE], double value)
+{
+    double unit = value >= 99950 ? 1000 : value >= 9995 ? 100 : 10;
+    if (value >= 999.5 && value < 999500)
+        snprintf(out, TD_NUMBER_SIZE, "%.0f", unit * round(value / unit));
+    else
+        snprintf(out, TD_NUMBER_SIZE, "%.3g", value);
+    return out;
+}

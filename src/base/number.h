@@ -38,4 +38,8 @@ size_t td_number_float(char *out, double value, const struct td_float_kind *kind
 size_t td_number_uint(char *out, uint64_t value);
 size_t td_number_int(char *out, int64_t value);
 
+/* How many times something is something else, for people: three digits, and no exponent below a million.
+ * Returns `out`. */
+const char *td_number_factor(char out[TD_NUMBER_SIZE], double value);
+
 #endif

@@ -5,6 +5,8 @@
  */
 #include "compare/evidence.h"
 
+#include "base/number.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -311,9 +313,10 @@ static void suspect_noise(struct td_evidence *e, struct td_diagnosis *d)
     double worst = e->c->metrics->max_abs / sqrt(e->power_d / (double)e->usable);
     if (rows < 4 || columns < 4 || rank_one_share(e) > 2 * chance + 0.05 || worst > 20)
         return;
+    char times[TD_NUMBER_SIZE];
     td_enter(e, d, TD_IS_PRECISION, 0.24 * e->to_explain, 1,
-             "a patternless error of %.2g of the values, %.3g x what %s alone explains", relative,
-             relative / e->c->floor, td_dtype_name(e->c->item_b->parts[0]->dtype));
+             "a patternless error of %.2g of the values, %s x what %s alone explains", relative,
+             td_number_factor(times, relative / e->c->floor), td_dtype_name(e->c->item_b->parts[0]->dtype));
 }
 
 void td_suspect_values(struct td_evidence *e, struct td_diagnosis *d)

@@ -1,6 +1,8 @@
 /* verdict.c: see verdict.h. */
 #include "compare/verdict.h"
 
+#include "base/number.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -200,8 +202,9 @@ static void rule_noise(const struct td_circumstances *c, const struct td_metrics
         other_fill = false;       /* one element beside it stands out, and all are counted */
     if (!(error <= out->floor)) { /* NaN where sums of squares overflow: no proof of agreement */
         out->verdict = TD_DIVERGED;
-        snprintf(out->reason, sizeof out->reason, "relative error %.3g%s is %.3g x the noise floor %.3g%s",
-                 error, where, error / out->floor, out->floor, whose);
+        char times[TD_NUMBER_SIZE];
+        snprintf(out->reason, sizeof out->reason, "relative error %.3g%s is %s x the noise floor %.3g%s",
+                 error, where, td_number_factor(times, error / out->floor), out->floor, whose);
         *needs_count = true;
         return;
     }

@@ -1,6 +1,8 @@
 /* diff_words.c: see diff_words.h. */
 #include "report/diff_words.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -100,8 +102,10 @@ static void say_size(struct td_buffer *out, const struct td_pair *p)
         td_buffer_printf(out, "B is off by %.3g %% of A (relative L2)", 100 * relative);
     else
         td_buffer_puts(out, "A is zero throughout and B is not");
+    char times[TD_NUMBER_SIZE];
     if (floor > 0 && isfinite(relative) && relative > floor)
-        td_buffer_printf(out, ", %.3g times what rounding explains there", relative / floor);
+        td_buffer_printf(out, ", %s times what rounding explains there",
+                         td_number_factor(times, relative / floor));
     td_buffer_puts(out, "; the worst element, ");
     say_index(out, &p->layout->shape, m->argmax);
     if (is_complex(p->a) || is_complex(p->b)) /* the values are told by their moduli, which may be the same */

@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 import warnings
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -230,12 +231,23 @@ def deflated(array, level=1):
     return gzip.compress(npy(array), level)
 
 
+def flushed(array, strategy=zlib.Z_DEFAULT_STRATEGY):
+    """An empty stored block after every 100,000 bytes."""
+    packer, data = zlib.compressobj(1, wbits=31, strategy=strategy), npy(array)
+    pieces = [packer.compress(data[at : at + 100000]) + packer.flush(zlib.Z_SYNC_FLUSH) for at in range(0, len(data), 100000)]
+    return b"".join(pieces) + packer.flush()
+
+
 LONG = {
     "tensors": lambda: (a := tensor_bytes(10 << 20), deflated(a)),
     "text": lambda: (a := words(28 << 20), deflated(a)),
     "noise": lambda: (a := np.random.default_rng(1).integers(0, 256, 14 << 20, "u1"), deflated(a)),
     "turns": lambda: (a := np.concatenate([tensor_bytes(5 << 20), np.zeros(20 << 20, "u1"), words(2 << 20),
                                            tensor_bytes(5 << 20, 2)]), deflated(a)),
+    "flushes": lambda: (a := tensor_bytes(10 << 20), flushed(a)),
+    "fixed codes": lambda: (a := tensor_bytes(10 << 20), flushed(a, zlib.Z_FIXED)),
+    "small members": lambda: (a := tensor_bytes(10 << 20),
+                              b"".join(gzip.compress(npy(a)[at : at + 65536], 1) for at in range(0, 21 << 20, 65536))),
     "members": lambda: (a := tensor_bytes(10 << 20),
                         b"".join(gzip.compress(npy(a)[at : at + (5 << 20)], 1) for at in range(0, 21 << 20, 5 << 20))),
 }

@@ -164,11 +164,26 @@ static void test_every_bfloat16(void **state)
     }
 }
 
+static void test_factors(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{1.0625, "1.06"},   {27.6, "27.6"},     {999.4, "999"},    {999.6, "1000"},
+                 {1882.4, "1880"},   {9994, "9990"},     {9996, "10000"},   {99960, "100000"},
+                 {123456, "123000"}, {999499, "999000"}, {999501, "1e+06"}, {INFINITY, "inf"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[TD_NUMBER_SIZE];
+        assert_string_equal(td_number_factor(text, cases[i].value), cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),   cmocka_unit_test(test_integers),       cmocka_unit_test(test_doubles),
-        cmocka_unit_test(test_singles), cmocka_unit_test(test_every_bfloat16),
+        cmocka_unit_test(test_singles), cmocka_unit_test(test_every_bfloat16), cmocka_unit_test(test_factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
