@@ -18,7 +18,7 @@ function Search() {
   const error = textError.value;
   return (
     <span class="search">
-      <input id={SEARCH_ID} type="search" placeholder="Filter: words or /regex/" aria-label="Filter by name: words, or a /regular expression/"
+      <input id={SEARCH_ID} type="search" placeholder="Words or /regex/" aria-label="Filter by name: words, or a /regular expression/"
         value={choices.value.text} aria-invalid={error !== null} aria-describedby="search-error" spellcheck={false} autocomplete="off"
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
