@@ -16,6 +16,7 @@
 #include "io/decoder.h"
 #include "io/team.h"
 
+#include <assert.h>
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ enum { SEARCH = 1 << 20 };
 
 /* After so many stretches that were no use in a row, or were slow, ISA-L goes so far alone: archives have all
  * kinds of files in them. */
-enum { MOST_MISSES = 4, ALONE = 32 << 20 };
+enum { MOST_MISSES = 4, ALONE = 16 << 20 };
 
 /* What one made is handed out while others are away. */
 enum { TEAMS = 3 };
@@ -170,6 +171,8 @@ static void plan(struct gzip *gzip, struct errand *errand, size_t reach)
 static void send_team(struct gzip *gzip)
 {
     bool arriving = is_arriving(gzip);
+    if (gzip->errand_count == 0 && gzip->frontier / 8 < gzip->base.consumed)
+        gzip->frontier = 0; /* nobody went there, and ISA-L has passed it */
     size_t from = (size_t)(gzip->frontier ? gzip->frontier / 8 : gzip->base.consumed);
     size_t reach = may_send(gzip, arriving) ? reach_from(gzip, from, arriving) : 0;
     if (reach == 0)
@@ -328,6 +331,7 @@ static tdbg_status inflate_some(struct gzip *gzip, const uint8_t *out_end, bool 
     struct td_decoder *decoder = &gzip->base;
     const uint8_t *before = state->next_in, *out_before = state->next_out;
     size_t gate = gzip->errand_count ? (size_t)((next_start(gzip) + 7) / 8) : gzip->size;
+    assert(gate >= decoder->consumed);
     state->avail_in = step_of(gate - decoder->consumed);
     state->avail_out = step_of((uint64_t)(out_end - out_before));
     int code = isal_inflate(state);

@@ -244,6 +244,7 @@ LONG = {
     "noise": lambda: (a := np.random.default_rng(1).integers(0, 256, 14 << 20, "u1"), deflated(a)),
     "turns": lambda: (a := np.concatenate([tensor_bytes(5 << 20), np.zeros(20 << 20, "u1"), words(2 << 20),
                                            tensor_bytes(5 << 20, 2)]), deflated(a)),
+    "text, then tensors": lambda: (a := np.concatenate([words(56 << 20), tensor_bytes(10 << 20)]), deflated(a)),
     "flushes": lambda: (a := tensor_bytes(10 << 20), flushed(a)),
     "fixed codes": lambda: (a := tensor_bytes(10 << 20), flushed(a, zlib.Z_FIXED)),
     "small members": lambda: (a := tensor_bytes(10 << 20),
@@ -275,6 +276,15 @@ def test_a_long_gzip_damaged_or_cut_in_any_part(tdbg, tmp_path, at):
     packed[at << 20] ^= 0x10
     (tmp_path / "x.npy.gz").write_bytes(packed)
     assert ": gzip: the " in tdbg.fails("ls", tmp_path / "x.npy.gz", env={"TDBG_THREADS": "2"})
+
+
+@pytest.mark.slow
+def test_a_long_gzip_cut_where_teams_begin_again(tdbg, tmp_path):
+    """After text, which is left to one decoder for a while."""
+    _, packed = LONG["text, then tensors"]()
+    (tmp_path / "cut.npy.gz").write_bytes(packed[: len(packed) - (8 << 20)])
+    message = tdbg.fails("ls", tmp_path / "cut.npy.gz")
+    assert message.endswith(": no tensor file in it: cut.npy: the compressed stream is cut short")
 
 
 def test_sparse_files_and_links_in_a_tar(tdbg, tmp_path):
