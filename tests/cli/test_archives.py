@@ -244,7 +244,7 @@ LONG = {
     "noise": lambda: (a := np.random.default_rng(1).integers(0, 256, 14 << 20, "u1"), deflated(a)),
     "turns": lambda: (a := np.concatenate([tensor_bytes(5 << 20), np.zeros(20 << 20, "u1"), words(2 << 20),
                                            tensor_bytes(5 << 20, 2)]), deflated(a)),
-    "text, then tensors": lambda: (a := np.concatenate([words(56 << 20), tensor_bytes(10 << 20)]), deflated(a)),
+    "text, then tensors": lambda: (a := np.concatenate([words(56 << 20), tensor_bytes(10 << 20)]), deflated(a, 6)),
     "flushes": lambda: (a := tensor_bytes(10 << 20), flushed(a)),
     "fixed codes": lambda: (a := tensor_bytes(10 << 20), flushed(a, zlib.Z_FIXED)),
     "small members": lambda: (a := tensor_bytes(10 << 20),
