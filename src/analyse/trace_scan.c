@@ -153,7 +153,7 @@ static bool time_of(struct td_slice text, int64_t *out)
     p += negative;
     if (p == end)
         return false;
-    int64_t value = 0;
+    uint64_t value = 0;            /* of 19 digits at the most */
     int digits = 0, fraction = -1; /* digits behind the point, -1 before it */
     for (; p < end; p++) {
         if (*p == '.' && fraction < 0) {
@@ -166,7 +166,7 @@ static bool time_of(struct td_slice text, int64_t *out)
             continue;
         if (digits > 15 && fraction < 0)
             return slow_time(text, out);
-        value = value * 10 + (*p - '0');
+        value = value * 10 + (uint64_t)(*p - '0');
         digits += value > 0;
         fraction += fraction >= 0;
     }
@@ -174,7 +174,7 @@ static bool time_of(struct td_slice text, int64_t *out)
         value *= 10;
     if (value > TIME_MOST)
         return false;
-    *out = negative ? -value : value;
+    *out = negative ? -(int64_t)value : (int64_t)value;
     return true;
 }
 

@@ -216,6 +216,8 @@ BAD = {
     "no value": ('[{"ph": }]', "a value is missing (at byte 8)"),
     "time no number": ('[{"ph": "X", "ts": "now"}]', "a time that is no number of microseconds (at byte 24)"),
     "time too large": ('[{"ph": "X", "ts": 1e300}]', "a time that is no number of microseconds (at byte 24)"),
+    "time of 16 digits": ('[{"ph": "X", "ts": 9333333333333333}]', "a time that is no number of microseconds (at byte 35)"),
+    "time of 19 digits": ('[{"ph": "X", "ts": 9999999999999999.999}]', "a time that is no number of microseconds (at byte 39)"),
     "brackets": ('[{"args": {"a": [}}]', "a bracket that was not opened (at byte 17)"),
     "depth": ('[{"args": ' + "[" * 100000, "brackets nested too deeply (at byte 74)"),
     "cut before events": ('{"schemaVersion": 1, "traceEv', "the trace ends before its first event"),
