@@ -8,9 +8,9 @@ sure it is (19 of 20 times: the notch of a box plot). Where that is too little t
 recorder's own threads do meanwhile hits either half, so their CPU time is added in full to the side with hooks.
 
 The model has the sizes of GPT-2 (width 768, 12 heads, 50257 tokens), or smaller ones where a pass would take half a minute:
-Debian's torch multiplies matrices slowly, which flatters the ratio. The bar is for a context of 512 tokens; of a short one,
-which is shown too, the calls of Python are a larger share. TDBG_TORCH_PYTHON names a Python with a faster torch,
-TDBG_BENCH_ROUNDS the number of pairs (default 31; fewer, but five, where they would take more than 40 seconds).
+Debian's torch multiplies matrices slowly, which flatters the ratio. A pass has 512 tokens, or 128, of which the calls of
+Python are a larger share. TDBG_TORCH_PYTHON names a Python with a faster torch, TDBG_BENCH_ROUNDS the number of pairs
+(default 31; fewer, but five, where they would take more than 40 seconds).
 """
 import os
 import pathlib
@@ -125,7 +125,7 @@ def main():
         parts = Parts(model)
         for ids in inputs:
             model(ids)
-            for what, bar, options in (("statistics of all outputs", "<=1.05" if ids is inputs[0] else "-", {"stats_only": True}),
+            for what, bar, options in (("statistics of all outputs", "<=1.05", {"stats_only": True}),
                                        ("scopes alone", "-", {"tensors": []})):
                 pairs, used = measure(parts, ids, folder, **options)
                 low, ratio, high = statistics.quantiles([(hooked + used) / plain for plain, hooked in pairs], n=4)
