@@ -221,7 +221,7 @@ TDBG_API void tdbg_openmp_parallel(void *openmp, int parts, void (*part)(void *c
 
 /* A tensor in memory. Strides count elements, as do all of tdbg; NULL: row-major without gaps. `data` is the
  * first element, also where strides are negative. (C++ must say `struct tdbg_tensor`: there is a function of
- * that name.) */
+ * that name, as there is of tdbg_output.) */
 struct tdbg_tensor {
     const void *data;
     const char *dtype; /* a plain one: "float32", "bfloat16", "int64" */
@@ -259,6 +259,16 @@ TDBG_API void tdbg_cost(tdbg_run *run, double flops, double bytes, double tokens
 TDBG_API void tdbg_tensor(tdbg_run *run, const char *name, const struct tdbg_tensor *tensor);
 TDBG_API void tdbg_scalar(tdbg_run *run, const char *name, int64_t step, double value);
 
+/* What the innermost scope made, what that cost, and its end: tdbg_tensor, tdbg_cost and tdbg_scope_end in one
+ * call, for languages in which a call is dear. All but the data is the same from one call to the next of a
+ * layer, so it is made once and handed over by its address; `data` stands for tensor.data. */
+struct tdbg_output {
+    const char *name; /* NULL: only the cost and the end */
+    struct tdbg_tensor tensor;
+    double flops;
+};
+TDBG_API void tdbg_output(tdbg_run *run, const struct tdbg_output *output, const void *data);
+
 /* Memory, for the report of `tdbg memory`: what is held, by which scope it was asked for. */
 TDBG_API void tdbg_alloc(tdbg_run *run, const void *ptr, uint64_t bytes);
 TDBG_API void tdbg_free(tdbg_run *run, const void *ptr, uint64_t bytes);
@@ -272,6 +282,7 @@ TDBG_API void tdbg_snapshot(tdbg_run *run, const char *name);
 #define tdbg_scope_end(run) ((run) ? (tdbg_scope_end)(run) : (void)0)
 #define tdbg_cost(run, ...) ((run) ? (tdbg_cost)((run), __VA_ARGS__) : (void)0)
 #define tdbg_tensor(run, ...) ((run) ? (tdbg_tensor)((run), __VA_ARGS__) : (void)0)
+#define tdbg_output(run, ...) ((run) ? (tdbg_output)((run), __VA_ARGS__) : (void)0)
 #define tdbg_scalar(run, ...) ((run) ? (tdbg_scalar)((run), __VA_ARGS__) : (void)0)
 #define tdbg_alloc(run, ...) ((run) ? (tdbg_alloc)((run), __VA_ARGS__) : (void)0)
 #define tdbg_free(run, ...) ((run) ? (tdbg_free)((run), __VA_ARGS__) : (void)0)

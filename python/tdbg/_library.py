@@ -51,6 +51,7 @@ class OpenMP(ctypes.Structure):
 
 MAX_DIMS = 32
 TENSOR = "PPiPP"  # struct tdbg_tensor in the words of the module struct: data, dtype, ndim, shape, strides
+OUTPUT = f"P{TENSOR}d"  # struct tdbg_output: name, tensor, flops
 ERROR = POINTER(ErrorInfo)
 HANDLE = POINTER(c_void_p)
 
@@ -79,6 +80,7 @@ FUNCTIONS = {
     "tdbg_scope_end": ([c_void_p], None),
     "tdbg_cost": ([c_void_p, c_double, c_double, c_double], None),
     "tdbg_tensor": ([c_void_p, c_char_p, c_void_p], None),
+    "tdbg_output": ([c_void_p, c_void_p, c_void_p], None),
     "tdbg_scalar": ([c_void_p, c_char_p, c_int64, c_double], None),
     "tdbg_snapshot": ([c_void_p, c_char_p], None),
 }

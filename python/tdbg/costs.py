@@ -28,6 +28,7 @@ def attention(module, args, output):
     return 2.0 * width * projections + 4.0 * rows * length * width
 
 
+BY_OUTPUT = (linear, convolution)  # what is returned tells all: these ask nothing of the arguments
 KINDS = ((nn.Linear, linear),
          ((nn.Conv1d, nn.Conv2d, nn.Conv3d), convolution),
          ((nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d), transposed),

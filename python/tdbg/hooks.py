@@ -1,8 +1,9 @@
 """The hooks of one recording, on every module of a model.
 
 A call of a module is a scope. It begins in the forward-pre hook and ends in the forward hook, where the outputs are
-recorded. Torch leaves a forward hook out when the forward raised, so scopes may stay open; each is kept with the frame
-that called its module, and the next call closes those whose frame is gone.
+recorded. After an interruption, and in torch 1 after any exception, there is no forward hook, and scopes stay open. So a
+module that is called in a scope where it never was before looks which calls are still on the stack, and closes the scopes
+of all others.
 
 Gradients of outputs come from hooks on the tensors and not from full backward hooks: those insert themselves into the
 graph, break models that change an output in place, and see no dict. Gradients of parameters are read when they have
@@ -12,8 +13,8 @@ A name that comes again within a step gets a number: layers.0.output#2. Checkpoi
 backward pass; its outputs have been recorded the first time, its scopes and gradients count.
 
 Between two matrix products nothing of Python is in the caches any more, and every object that is touched costs a wait
-for memory. So the way of a plain tensor through Enter and Leave is short: names are made once, and what a step must
-reset is one counter a module.
+for memory. So the way of a plain tensor through Enter and Leave is short and makes two calls of the library: names and
+forms are made once, and what a step must reset is one counter a module.
 
 Hooks are objects and not methods: a copy or a pickle of a recorded model has hooks that do nothing.
 """
@@ -26,12 +27,15 @@ import weakref
 import torch
 
 from ._library import encode, library
-from .costs import cost_of, flops
+from .costs import BY_OUTPUT, cost_of, flops
+from .forms import STRIDED, form_of
 from .outputs import leaves
 
 scope_begin, scope_end, cost = library.tdbg_scope_begin, library.tdbg_scope_end, library.tdbg_cost
-is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", bool)  # older torch compiles nothing
+finish = library.tdbg_output
+is_traced = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", bool)  # older torch compiles nothing
 backward_under_way = getattr(torch._C, "_current_graph_task_id", None)
+CALL = getattr(torch.nn.Module, "_call_impl", torch.nn.Module.__call__).__code__  # of every call that runs hooks
 COUNTED = (torch.int64, torch.int32)  # the types of token ids
 Tensor = torch.Tensor
 
@@ -57,17 +61,19 @@ class Hook:
 
 
 class Tap:
-    """One module of a recording: its names ready to hand over, and how often it was called in this step."""
-    __slots__ = ("recording", "name", "scope", "names", "first", "cost", "calls")
+    """One module of a recording: its names and forms ready to hand over, how often it was called in this step, and in
+    whose scopes it has been called."""
+    __slots__ = ("recording", "name", "scope", "names", "forms", "cost", "calls", "parents")
 
     def __init__(self, recording, name, module):
         self.recording = recording
         self.name = name
         self.scope = encode(name or type(module).__name__)
         self.names = {}
-        self.first = self.named("output", 1)
+        self.forms = {}  # by call
         self.cost = cost_of(module)
         self.calls = itertools.count(1)
+        self.parents = set()
 
     def named(self, leaf, call):
         """The names of a tensor of this module and of its gradient; None for what is not wanted."""
@@ -84,24 +90,46 @@ class Tap:
         self.names[leaf, call] = name, gradient
         return name, gradient
 
-    def begin(self, frame):
-        """Opens the scope of a call, which is over when `frame` is gone."""
-        recording = self.recording
-        mine = recording.threads.mine
-        if mine.open:
-            close_abandoned(recording.run, mine.open, frame)
-        if not mine.open:
+    def begin(self, mine, frame):
+        """Opens the scope of a call that `frame` is a part of."""
+        recording, opened = self.recording, mine.open
+        if opened:
+            close_abandoned(recording.run, opened, self, frame)
+        if opened:
+            self.parents.add(opened[-1])
+        else:
             mine.replays = in_backward(frame)
             mine.learns = torch.is_grad_enabled() or is_checkpointed(frame, "forward")
-        mine.open.append((self, id(frame), frame.f_code))
+        opened.append(self)
         scope_begin(recording.run, self.scope)
 
-    def take(self, names, value, call, mine):
-        """Records an output, and its gradient once that is known."""
-        name, gradient = names
+    def form(self, call, module, args, output):
+        """What is told of this output and of those like it; None where each call has to be told by itself."""
+        if (self.cost is None or self.cost in BY_OUTPUT) and not torch.jit.is_tracing():  # where sizes are no numbers
+            self.forms[call] = form_of(self.named("output", call)[0], output,
+                                       flops(self.cost, module, args, output) if self.cost else 0.0)
+        return self.forms.get(call)
+
+    def leave(self, mine, module, args, output, call=None):
+        """Records any outputs of a call, and ends its scope. A call that failed has none, and does not count."""
+        run = self.recording.run
+        if mine.replays:
+            self.take_again(mine, output)
+        elif output is not None:
+            call = call or next(self.calls)
+            for leaf, value in leaves(output, "output"):
+                name, _ = self.named(leaf, call)
+                if name is not None:
+                    self.recording.write(name, value)
+                self.follow(leaf, value, call, mine)
+        if self.cost and output is not None:
+            cost(run, flops(self.cost, module, args, output), 0.0, 0.0)
+        close(run, mine.open, self)
+
+    def follow(self, leaf, value, call, mine):
+        """Sees to it that the gradient of an output is recorded once it is known."""
+        _, gradient = self.named(leaf, call)
         recording = self.recording
-        if name is not None:
-            recording.write(name, value)
         if gradient is None:
             return
         if not value.requires_grad:
@@ -183,8 +211,17 @@ class Enter(Hook):
     __slots__ = ()
 
     def __call__(self, module, args):
-        if not is_compiling():
-            self.tap.begin(sys._getframe(1))
+        if is_traced():
+            return
+        tap = self.tap
+        recording = tap.recording
+        mine = recording.threads.mine
+        opened = mine.open
+        if opened and opened[-1] in tap.parents:
+            opened.append(tap)
+            scope_begin(recording.run, tap.scope)
+        else:
+            tap.begin(mine, sys._getframe(1))
 
 
 class EnterRoot(Hook):
@@ -192,15 +229,16 @@ class EnterRoot(Hook):
     __slots__ = ()
 
     def __call__(self, module, args, kwargs=None):
-        if is_compiling():
+        if is_traced():
             return
         tap = self.tap
         recording = tap.recording
-        tap.begin(sys._getframe(1))
+        mine = recording.threads.mine
+        tap.begin(mine, sys._getframe(1))
         tokens = next((v.numel() for _, v in leaves([args, kwargs], "") if v.dtype in COUNTED), 0)
         if tokens:
             cost(recording.run, 0.0, 0.0, tokens)
-        if recording.threads.mine.replays:
+        if mine.replays:
             return
         recording.write_parameters()
         if recording.inputs:
@@ -217,45 +255,52 @@ class Leave(Hook):
     __slots__ = ()
 
     def __call__(self, module, args, output):
-        if is_compiling():
+        if is_traced():
             return
         tap = self.tap
         recording = tap.recording
         mine = recording.threads.mine
-        if mine.replays:
-            tap.take_again(mine, output)
-        elif type(output) is Tensor:
-            call = next(tap.calls)
-            tap.take(tap.first if call == 1 else tap.named("output", call), output, call, mine)
-        else:
-            call = next(tap.calls)
-            for leaf, value in leaves(output, "output"):
-                tap.take(tap.named(leaf, call), value, call, mine)
-        if tap.cost:
-            cost(recording.run, flops(tap.cost, module, args, output), 0.0, 0.0)
-        leave(recording.run, mine.open, tap)
+        opened = mine.open
+        if type(output) is not Tensor or mine.replays or not opened or opened[-1] is not tap:
+            tap.leave(mine, module, args, output)
+            return
+        call = next(tap.calls)
+        form = tap.forms.get(call)
+        try:
+            if form is None or output.shape != form.shape or output.dtype is not form.dtype:
+                form = tap.form(call, module, args, output)
+            plain = (form is not None and output.is_cpu and not output.is_neg() and output.layout is STRIDED
+                     and output.is_contiguous())
+            data = output.data_ptr() if plain else 0
+        except RuntimeError:  # it has no address: see Recording.write
+            plain = False
+        if not plain:
+            tap.leave(mine, module, args, output, call)
+            return
+        if mine.learns or output.requires_grad:
+            tap.follow("output", output, call, mine)
+        opened.pop()
+        finish(recording.run, form.address, data)
 
 
-def leave(run, opened, tap):
+def close(run, opened, tap):
     """Ends the scope of `tap`, and any within it that a caught exception left open."""
-    if opened and opened[-1][0] is tap:
-        opened.pop()
+    if tap in opened:  # else the recording began inside this call
+        while opened.pop() is not tap:
+            scope_end(run)
         scope_end(run)
-    elif any(entry[0] is tap for entry in opened):  # else the recording began inside this call
-        opened.pop()
-        scope_end(run)
-        leave(run, opened, tap)
 
 
-def close_abandoned(run, opened, frame):
-    """Ends scopes whose call is over though no forward hook said so."""
-    while opened:
-        _, identity, code = opened[-1]
-        caller = frame.f_back
-        while caller is not None:
-            if id(caller) == identity and caller.f_code is code:
-                return
-            caller = caller.f_back
+def close_abandoned(run, opened, tap, frame):
+    """Ends scopes whose call is over though no forward hook said so. `frame` is of a call of `tap`, the scope of which is
+    about to begin."""
+    calls = collections.Counter({tap: -1})
+    while frame is not None:
+        if frame.f_code is CALL:
+            hooks = frame.f_locals["self"]._forward_pre_hooks.values()
+            calls.update(hook.tap for hook in hooks if isinstance(hook, Hook))
+        frame = frame.f_back
+    while opened and opened.count(opened[-1]) > calls[opened[-1]]:
         opened.pop()
         scope_end(run)
 

@@ -22,7 +22,6 @@ import operator
 import os
 import pathlib
 import re
-import struct
 import sys
 import threading
 import weakref
@@ -30,23 +29,11 @@ import weakref
 import torch
 
 from . import threads
-from ._library import MAX_DIMS, STATUSES, TENSOR, Error, ErrorInfo, RunOptions, check, decode, encode, library
+from ._library import MAX_DIMS, STATUSES, Error, ErrorInfo, RunOptions, check, decode, encode, library
+from .forms import DENSE, DTYPES, LOOSE, STRAIGHT, STRIDED, TENSOR_BYTES
 from .hooks import Enter, EnterRoot, Gradients, Leave, Leaves, Tap
 
-NAMES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
-         "float8_e5m2fnuz", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool", "complex64",
-         "complex128")
-WORDS = {getattr(torch, name): ctypes.create_string_buffer(name.encode()) for name in NAMES if hasattr(torch, name)}
-DTYPES = {dtype: ctypes.addressof(word) for dtype, word in WORDS.items()}  # where the library finds the name
-STRAIGHT = {dtype: word for dtype, word in DTYPES.items() if not dtype.is_complex}  # complex may be conjugated on paper
 PLAIN = (torch.Tensor, torch.nn.Parameter)
-STRIDED = torch.strided
-
-# Write a tensor as the library wants it, by rank; its shape, and where need be its strides, follow in the same memory.
-DENSE = [struct.Struct(f"{TENSOR}{rank}q").pack_into for rank in range(MAX_DIMS + 1)]
-LOOSE = [struct.Struct(f"{TENSOR}{2 * rank}q").pack_into for rank in range(MAX_DIMS + 1)]
-TENSOR_BYTES = struct.calcsize(TENSOR)
-
 tdbg_tensor = library.tdbg_tensor
 alive = weakref.WeakSet()
 
@@ -243,7 +230,7 @@ class Recording:
             tap = Tap(self, name, module)
             self._taps.append(tap)
             self._hooks.append(enter(module, tap, root=module is model))
-            self._hooks.append(module.register_forward_hook(Leave(tap)))
+            self._hooks.append(leave(module, tap))
         for name, parameter in model.named_parameters():
             if torch.nn.parameter.is_lazy(parameter) or parameter.is_meta:
                 continue
@@ -273,6 +260,13 @@ def enter(module, tap, root):
         return module.register_forward_pre_hook(EnterRoot(tap), with_kwargs=True)
     except TypeError:  # torch 1 shows a hook only what comes without a name
         return module.register_forward_pre_hook(EnterRoot(tap))
+
+
+def leave(module, tap):
+    try:
+        return module.register_forward_hook(Leave(tap), always_call=True)
+    except TypeError:  # torch 1 calls none when the forward raised
+        return module.register_forward_hook(Leave(tap))
 
 
 def open_run(path, capture, replace, control):

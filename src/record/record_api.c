@@ -219,15 +219,21 @@ void(tdbg_scope_end)(tdbg_run *run)
         end_scope(run);
 }
 
-void(tdbg_cost)(tdbg_run *run, double flops, double bytes, double tokens)
+static void add_cost(tdbg_run *run, double flops, double bytes, double tokens)
 {
-    struct td_lane *lane = run ? lane_of(run) : NULL;
+    struct td_lane *lane = lane_of(run);
     if (!lane || lane->depth == 0 || lane->depth > TD_MAX_SCOPE_DEPTH)
         return;
     struct td_open_scope *scope = &lane->stack[lane->depth - 1];
     scope->flops += flops;
     scope->bytes += bytes;
     scope->tokens += tokens;
+}
+
+void(tdbg_cost)(tdbg_run *run, double flops, double bytes, double tokens)
+{
+    if (run)
+        add_cost(run, flops, bytes, tokens);
 }
 
 /* --- tensors -------------------------------------------------------------------------------------------- */
@@ -399,6 +405,24 @@ void(tdbg_tensor)(tdbg_run *run, const char *name, const struct tdbg_tensor *ten
 {
     if (run)
         tell_tensor(run, name, tensor);
+}
+
+static void finish_scope(tdbg_run *run, const struct tdbg_output *output, const void *data)
+{
+    if (output && output->name) {
+        struct tdbg_tensor tensor = output->tensor;
+        tensor.data = data;
+        tell_tensor(run, output->name, &tensor);
+    }
+    if (output && output->flops != 0)
+        add_cost(run, output->flops, 0, 0);
+    end_scope(run);
+}
+
+void(tdbg_output)(tdbg_run *run, const struct tdbg_output *output, const void *data)
+{
+    if (run)
+        finish_scope(run, output, data);
 }
 
 /* --- numbers, memory, steps ----------------------------------------------------------------------------- */

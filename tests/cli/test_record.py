@@ -389,6 +389,19 @@ def test_scopes(tmp_path):
     assert spans(tmp_path / "run") == [("/model/a/b", 1, 0, 0), ("/model/a", 15, 2, 3), ("/model/a", 0, 0, 0), ("/model", 0, 0, 0), ("/b", 0, 0, 0)]
 
 
+def test_an_output_ends_its_scope(tmp_path, work):
+    values = np.float32([1, 2, 3, -4])
+    values.tofile(work / "values")
+    record(["begin model", "begin a", f"output a.output 8 {work / 'values'}", "begin b", f"output - 2 {work / 'values'}",
+            f"output model.output 0 {work / 'values'}", f"output alone 1 {work / 'values'}"], tmp_path / "run", "a*=full; *=stats")
+    assert spans(tmp_path / "run") == [("/model/a", 8, 0, 0), ("/model/b", 2, 0, 0), ("/model", 0, 0, 0)]
+    names = dict(rows(tmp_path / "run", "select id, name from scope"))
+    assert [(name, names.get(scope), file is not None, absmax) for name, scope, file, absmax in rows(
+        tmp_path / "run", "select name, scope, file, absmax from tensor order by id")] == [
+            ("a.output", "a", True, 4), ("model.output", "model", False, 4), ("alone", None, True, 4)]
+    assert step_file(tmp_path / "run" / "step-00000000.safetensors")["a.output"] == ("F32", [4], values.tobytes())
+
+
 def test_deep_nesting_keeps_its_balance(tmp_path):
     record([*(["begin x"] * 300), *(["end"] * 300), "begin y", "end"], tmp_path / "run")
     seen = [s[0] for s in spans(tmp_path / "run")]

@@ -6,6 +6,7 @@
  *     step N | begin NAME | end | cost FLOPS BYTES TOKENS | scalar NAME STEP VALUE | alloc ID BYTES | free ID
  *     tensor NAME DTYPE SHAPE STRIDES FILE    SHAPE and STRIDES as "2,3" or "-"; FILE has the raw bytes.
  *                       A byte after it: where in the file the first element begins
+ *     output NAME FLOPS FILE    a vector of float32 that the innermost scope made, and its end; NAME may be "-"
  *     snapshot NAME | saved (prints the last step on disk once it is STEP or more: saved STEP) | sleep MS
  *     threads N COUNT   N threads that record COUNT scopes with a tensor each
  *     spin N BYTES      steps 0 to N-1 with tensors w0 to w3 whose values tell the step; prints what is saved
@@ -44,24 +45,41 @@ static int read_sizes(const char *text, int64_t out[TDBG_MAX_DIMS])
     return count;
 }
 
+static char room[1 << 22];
+
+static size_t read_bytes(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        exit(fail(path));
+    size_t size = fread(room, 1, sizeof room, file);
+    fclose(file);
+    return size;
+}
+
+static void record_output(tdbg_run *run, char *words[])
+{
+    int64_t length = (int64_t)(read_bytes(words[3]) / sizeof(float));
+    struct tdbg_output output = {.name = strcmp(words[1], "-") == 0 ? NULL : words[1],
+                                 .tensor = {.dtype = "float32", .ndim = 1, .shape = &length},
+                                 .flops = atof(words[2])};
+    tdbg_output(run, &output, room);
+    memset(room, 0x7f, sizeof room);
+}
+
 static void record_file(tdbg_run *run, char *words[])
 {
     int64_t shape[TDBG_MAX_DIMS], strides[TDBG_MAX_DIMS];
-    static char bytes[1 << 22];
-    FILE *file = fopen(words[5], "rb");
-    if (!file)
-        exit(fail(words[5]));
-    (void)!fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
+    (void)read_bytes(words[5]);
     bool strided = strcmp(words[4], "-") != 0;
     (void)read_sizes(words[4], strides);
     tdbg_tensor(run, words[1],
-                &(struct tdbg_tensor){.data = bytes + (words[6] ? atoi(words[6]) : 0),
+                &(struct tdbg_tensor){.data = room + (words[6] ? atoi(words[6]) : 0),
                                       .dtype = words[2],
                                       .ndim = read_sizes(words[3], shape),
                                       .shape = shape,
                                       .strides = strided ? strides : NULL});
-    memset(bytes, 0x7f, sizeof bytes); /* the recorder keeps a copy, or it keeps this */
+    memset(room, 0x7f, sizeof room); /* the recorder keeps a copy, or it keeps this */
 }
 
 struct lender {
@@ -225,7 +243,7 @@ static void tell_nothing(tdbg_run *run)
     tdbg_tensor(run, NULL, NULL);
     tdbg_tensor(run, "", &one);
     tdbg_scope_begin(run, NULL);
-    tdbg_scope_end(run);
+    tdbg_output(run, NULL, NULL);
     tdbg_scalar(run, NULL, 0, 1.0);
     tdbg_snapshot(run, NULL);
     tdbg_run_close(NULL);
@@ -261,6 +279,8 @@ static bool obey(tdbg_run *run, int count, char *words[])
         tdbg_snapshot(run, words[1]);
     else if (strcmp(what, "tensor") == 0 && (count == 6 || count == 7))
         record_file(run, words);
+    else if (strcmp(what, "output") == 0 && count == 4)
+        record_output(run, words);
     else if (strcmp(what, "saved") == 0 && count == 2)
         wait_saved(run, atoll(words[1]));
     else if (strcmp(what, "sleep") == 0 && count == 2)

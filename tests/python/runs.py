@@ -40,3 +40,9 @@ def scopes(run):
         return path(rows[number][1]) + (rows[number][2],) if number else ()
 
     return {path(number) for number in rows}
+
+
+def flops(run):
+    """Of every call of a scope, in the order in which they ended."""
+    return [span[4] for data, in query(run, "SELECT data FROM span_block ORDER BY id")
+            for span in struct.iter_unpack("<qqIIddd", data)]

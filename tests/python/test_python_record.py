@@ -11,7 +11,7 @@ import numpy
 import pytest
 import tdbg
 import torch
-from runs import bits, query, scopes, values
+from runs import bits, flops, query, scopes, values
 from torch import nn
 from torch.nn.utils import parametrize
 from torch.utils.checkpoint import checkpoint
@@ -412,6 +412,76 @@ def test_an_exception_in_forward_leaves_no_scope_open(run):
         model.inner[0](torch.ones(1, 2))  # not within what the exception left
     assert scopes(run) == {("Trips",), ("Trips", "inner"), ("Trips", "inner", "inner.0"),
                            ("Trips", "inner", "inner.1"), ("inner.0",)}
+
+
+def interrupt(x):
+    raise KeyboardInterrupt
+
+
+def test_an_interruption_leaves_no_scope_open(run):
+    model = Trips()
+    model.inner[1].function = interrupt
+    with tdbg.record(model, run):
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                model(torch.ones(1, 2))
+        model.inner[1].function = torch.neg
+        model(torch.ones(1, 2))
+    assert scopes(run) == {("Trips",), ("Trips", "inner"), ("Trips", "inner", "inner.0"), ("Trips", "inner", "inner.1")}
+
+
+@pytest.mark.skipif(not TWO, reason="torch 1 calls no hook after an exception")
+def test_what_is_called_after_a_caught_exception_is_not_within_it(run):
+    class Fallback(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.LayerNorm(2)
+            self.fast = Echo(lambda x: self.norm(x).undefined)
+
+        def forward(self, x):
+            try:
+                return self.fast(x)
+            except AttributeError:
+                return self.norm(x)
+
+    model, x = Fallback(), torch.randn(3, 2)
+    with tdbg.record(model, run):
+        model(x)
+    assert scopes(run) == {("Fallback",), ("Fallback", "fast"), ("Fallback", "fast", "norm"), ("Fallback", "norm")}
+    assert list(values(run)) == ["norm.output", "norm.output#2", "output"]
+
+
+def test_a_call_that_failed_does_not_count(run):
+    model = Trips()
+    with tdbg.record(model, run):
+        with pytest.raises(ValueError):
+            model(torch.ones(1, 2))
+        model(torch.ones(2, 2))
+    assert {"inner.output", "inner.1.output", "output"} < set(values(run))
+
+
+def test_outputs_of_every_kind_in_turn(run):
+    """What is known of an output from the last call must not be taken for this one."""
+    several = [torch.randn(2, 3), torch.randn(3, 2), torch.randn(6), torch.randn(2, 3).double(), torch.randn(3, 2).t(),
+               torch.randn(2, 3, dtype=torch.complex64), torch.randn(1, 1, 2, 3), torch.randn(2, 6)[:, ::2], torch.randn(()),
+               torch.randn(2, 3), torch.randn(0, 3), torch.randn(2, 3).to_sparse(), torch._neg_view(torch.randn(2, 3)),
+               torch.randn(3).expand(2, 3), nn.Parameter(torch.randn(2, 3)), torch.randn(2, 3)]
+    model = Echo(lambda x: x)
+    with tdbg.record(model, run) as recording:
+        for x in several:
+            model(x)
+            recording.step()
+    for step, x in enumerate(several):
+        assert values(run, step)["output"] == bits(x.to_dense() if x.is_sparse else x.resolve_neg()), step
+
+
+def test_a_layer_that_is_called_with_other_shapes_costs_what_it_does(run):
+    model = nn.Linear(3, 5)
+    with tdbg.record(model, run) as recording:
+        for rows in (2, 2, 7):
+            model(torch.randn(rows, 3))
+            recording.step()
+    assert flops(run) == [60, 60, 210]
 
 
 @pytest.mark.parametrize("how", REENTRANT, ids=str)
