@@ -259,15 +259,19 @@ TDBG_API void tdbg_cost(tdbg_run *run, double flops, double bytes, double tokens
 TDBG_API void tdbg_tensor(tdbg_run *run, const char *name, const struct tdbg_tensor *tensor);
 TDBG_API void tdbg_scalar(tdbg_run *run, const char *name, int64_t step, double value);
 
-/* What the innermost scope made, what that cost, and its end: tdbg_tensor, tdbg_cost and tdbg_scope_end in one
- * call, for languages in which a call is dear. All but the data is the same from one call to the next of a
- * layer, so it is made once and handed over by its address; `data` stands for tensor.data. */
+/* What the innermost scope made, what that cost, and its end: tdbg_tensor, tdbg_cost and tdbg_scope_end in
+ * one call, for languages in which a call is dear. All but the data is the same from one call to the next of
+ * a layer, so it is made once and handed over by its address; `data` stands for tensor.data.
+ *
+ * `again`: this is the tensor of the last tdbg_output of this thread, and nobody has changed it as far as the
+ * caller knows. Where only statistics are kept they are not taken again then, if a sample of the values is
+ * what it was: 64 cache lines. */
 struct tdbg_output {
     const char *name; /* NULL: only the cost and the end */
     struct tdbg_tensor tensor;
     double flops;
 };
-TDBG_API void tdbg_output(tdbg_run *run, const struct tdbg_output *output, const void *data);
+TDBG_API void tdbg_output(tdbg_run *run, const struct tdbg_output *output, const void *data, bool again);
 
 /* Memory, for the report of `tdbg memory`: what is held, by which scope it was asked for. */
 TDBG_API void tdbg_alloc(tdbg_run *run, const void *ptr, uint64_t bytes);

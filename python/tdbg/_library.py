@@ -80,7 +80,7 @@ FUNCTIONS = {
     "tdbg_scope_end": ([c_void_p], None),
     "tdbg_cost": ([c_void_p, c_double, c_double, c_double], None),
     "tdbg_tensor": ([c_void_p, c_char_p, c_void_p], None),
-    "tdbg_output": ([c_void_p, c_void_p, c_void_p], None),
+    "tdbg_output": ([c_void_p, c_void_p, c_void_p, c_bool], None),
     "tdbg_scalar": ([c_void_p, c_char_p, c_int64, c_double], None),
     "tdbg_snapshot": ([c_void_p, c_char_p], None),
 }

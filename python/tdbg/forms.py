@@ -24,14 +24,16 @@ LOOSE = [struct.Struct(f"{TENSOR}{2 * rank}q").pack_into for rank in range(MAX_D
 TENSOR_BYTES = struct.calcsize(TENSOR)
 OUTPUT_BYTES = struct.calcsize(OUTPUT)
 
+LARGE = 1 << 20  # elements: measuring them takes so long that remembering whose they are is nothing beside it
+
 
 class Form:
     """What is the same from call to call of a module that returns a plain tensor: all but where the values lie. Fits
     dense tensors of this type and shape in the memory of this machine."""
-    __slots__ = ("dtype", "shape", "memory", "address")
+    __slots__ = ("dtype", "shape", "large", "memory", "address")
 
     def __init__(self, name, value, flops):
-        self.dtype, self.shape = value.dtype, value.shape
+        self.dtype, self.shape, self.large = value.dtype, value.shape, value.numel() >= LARGE
         rank = len(self.shape)
         text = b"" if name is None else name + b"\0"
         behind = OUTPUT_BYTES + 8 * rank  # the shape

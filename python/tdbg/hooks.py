@@ -14,7 +14,8 @@ backward pass; its outputs have been recorded the first time, its scopes and gra
 
 Between two matrix products nothing of Python is in the caches any more, and every object that is touched costs a wait
 for memory. So the way of a plain tensor through Enter and Leave is short and makes two calls of the library: names and
-forms are made once, and what a step must reset is one counter a module.
+forms are made once, and what a step must reset is one counter a module. A tensor that a module passes on as it got it,
+by the count that torch keeps of its changes, is told to be the last one again (tdbg_output).
 
 Hooks are objects and not methods: a copy or a pickle of a recorded model has hooks that do nothing.
 """
@@ -279,8 +280,14 @@ class Leave(Hook):
             return
         if mine.learns or output.requires_grad:
             tap.follow("output", output, call, mine)
+        again = False
+        if form.large and not output.is_inference():  # where torch counts no changes
+            if mine.last() is output and mine.version == output._version:
+                again = True
+            else:
+                mine.last, mine.version = weakref.ref(output), output._version
         opened.pop()
-        finish(recording.run, form.address, data)
+        finish(recording.run, form.address, data, again)
 
 
 def close(run, opened, tap):

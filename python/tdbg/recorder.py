@@ -31,7 +31,7 @@ import torch
 from . import threads
 from ._library import MAX_DIMS, STATUSES, Error, ErrorInfo, RunOptions, check, decode, encode, library
 from .forms import DENSE, DTYPES, LOOSE, STRAIGHT, STRIDED, TENSOR_BYTES
-from .hooks import Enter, EnterRoot, Gradients, Leave, Leaves, Tap
+from .hooks import Enter, EnterRoot, Gradients, Leave, Leaves, Tap, nothing
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 tdbg_tensor = library.tdbg_tensor
@@ -58,8 +58,9 @@ def record(model=None, path=None, tensors="*", every=1, grads=True, stats_only=F
 
 
 class Thread:
-    """What a thread hands tensors over with, made once, and the scopes it has open."""
-    __slots__ = ("tensor", "address", "shape", "open", "replays", "learns", "segment")
+    """What a thread hands tensors over with, made once; the scopes it has open; the last large output, if it is still
+    there, and how often torch had seen it changed."""
+    __slots__ = ("tensor", "address", "shape", "open", "replays", "learns", "segment", "last", "version")
 
     def __init__(self):
         self.tensor = ctypes.create_string_buffer(TENSOR_BYTES + 2 * MAX_DIMS * 8)
@@ -68,6 +69,7 @@ class Thread:
         self.open = []
         self.replays = self.learns = False  # of the outermost call: a forward run again; gradients are wanted
         self.segment = None
+        self.last, self.version = nothing, 0
         threads.settle()
 
 

@@ -11,6 +11,7 @@
 #ifndef TD_RECORD_LANE_H
 #define TD_RECORD_LANE_H
 
+#include "record/last.h"
 #include "record/parcel.h"
 
 #include <stdatomic.h>
@@ -60,6 +61,7 @@ struct td_lane {
     struct td_tree names;
     struct td_node scopes; /* the parent of the outermost ones, so that no scope is taken for a name */
     struct td_parcels parcels;
+    struct td_last last; /* of those handed over by tdbg_output */
 
     /* the writer's end */
     _Alignas(64) _Atomic uint64_t tail;

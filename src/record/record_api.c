@@ -314,10 +314,27 @@ static struct td_pool *threads_for(const tdbg_run *run, const struct td_tensor *
     return run->lent && tensor->count >= WORTH_SHARING && getpid() == run->pid ? run->lent : NULL;
 }
 
+/* How a tensor is handed over: by itself, or as the output of a scope, which may be the last one's again. */
+enum handing { ALONE, OUTPUT, OUTPUT_AGAIN };
+
+static tdbg_status measure(tdbg_run *run, struct td_lane *lane, const struct td_tensor *tensor,
+                           enum handing how, struct tdbg_stats *out, struct tdbg_error *error)
+{
+    if (how == OUTPUT_AGAIN && td_last_is(&lane->last, tensor)) {
+        *out = lane->last.stats;
+        return TDBG_OK;
+    }
+    TD_TRY(td_stats_with(run->kernels, tensor, threads_for(run, tensor), out, error));
+    if (how != ALONE)
+        td_last_keep(&lane->last, tensor, out);
+    return TDBG_OK;
+}
+
 /* A parcel with the values; NULL when recording has ended. Statistics alone are taken right here: that is one
  * read of what the program just wrote and has in its caches, a copy would be a read and a write. */
 static tdbg_status pack(struct td_parcel **out, tdbg_run *run, struct td_lane *lane,
-                        const struct td_tensor *tensor, enum td_keep keep, struct tdbg_error *error)
+                        const struct td_tensor *tensor, enum td_keep keep, enum handing how,
+                        struct tdbg_error *error)
 {
     struct td_parcel *parcel;
     bool values = keep != TD_KEEP_STATS;
@@ -331,8 +348,7 @@ static tdbg_status pack(struct td_parcel **out, tdbg_run *run, struct td_lane *l
     parcel->bytes = values ? tensor->bytes : 0;
     parcel->measured = !values;
     tdbg_status status =
-        values ? copy_values(parcel, tensor, error)
-               : td_stats_with(run->kernels, tensor, threads_for(run, tensor), &parcel->stats, error);
+        values ? copy_values(parcel, tensor, error) : measure(run, lane, tensor, how, &parcel->stats, error);
     if (status != TDBG_OK)
         td_parcel_return(&lane->parcels, parcel);
     return status;
@@ -349,7 +365,7 @@ static enum td_keep cut(struct td_view *view, const struct td_rule *rule, struct
 }
 
 static tdbg_status record_tensor(tdbg_run *run, struct td_lane *lane, const char *text,
-                                 const struct tdbg_tensor *given, struct tdbg_error *error)
+                                 const struct tdbg_tensor *given, enum handing how, struct tdbg_error *error)
 {
     struct td_view view;
     if (!given)
@@ -372,7 +388,7 @@ static tdbg_status record_tensor(tdbg_run *run, struct td_lane *lane, const char
     enum td_keep keep = rule->keep == TD_KEEP_SLICE ? cut(&view, rule, NULL) : rule->keep;
     struct td_tensor tensor = tensor_of(&view, text);
     struct td_parcel *parcel;
-    TD_TRY(pack(&parcel, run, lane, &tensor, keep, error));
+    TD_TRY(pack(&parcel, run, lane, &tensor, keep, how, error));
     if (!parcel)
         return TDBG_OK; /* recording has ended */
     parcel->shape = shape;
@@ -390,12 +406,12 @@ static tdbg_status record_tensor(tdbg_run *run, struct td_lane *lane, const char
     return TDBG_OK;
 }
 
-static void tell_tensor(tdbg_run *run, const char *name, const struct tdbg_tensor *tensor)
+static void tell_tensor(tdbg_run *run, const char *name, const struct tdbg_tensor *tensor, enum handing how)
 {
     struct tdbg_error error;
     struct td_lane *lane = lane_of(run);
     char text[512];
-    if (!lane || record_tensor(run, lane, name, tensor, &error) == TDBG_OK)
+    if (!lane || record_tensor(run, lane, name, tensor, how, &error) == TDBG_OK)
         return;
     snprintf(text, sizeof text, "%.100s: %s", name ? name : "(no name)", error.message);
     td_run_note(run, "trouble", text);
@@ -404,25 +420,25 @@ static void tell_tensor(tdbg_run *run, const char *name, const struct tdbg_tenso
 void(tdbg_tensor)(tdbg_run *run, const char *name, const struct tdbg_tensor *tensor)
 {
     if (run)
-        tell_tensor(run, name, tensor);
+        tell_tensor(run, name, tensor, ALONE);
 }
 
-static void finish_scope(tdbg_run *run, const struct tdbg_output *output, const void *data)
+static void finish_scope(tdbg_run *run, const struct tdbg_output *output, const void *data, bool again)
 {
     if (output && output->name) {
         struct tdbg_tensor tensor = output->tensor;
         tensor.data = data;
-        tell_tensor(run, output->name, &tensor);
+        tell_tensor(run, output->name, &tensor, again ? OUTPUT_AGAIN : OUTPUT);
     }
     if (output && output->flops != 0)
         add_cost(run, output->flops, 0, 0);
     end_scope(run);
 }
 
-void(tdbg_output)(tdbg_run *run, const struct tdbg_output *output, const void *data)
+void(tdbg_output)(tdbg_run *run, const struct tdbg_output *output, const void *data, bool again)
 {
     if (run)
-        finish_scope(run, output, data);
+        finish_scope(run, output, data, again);
 }
 
 /* --- numbers, memory, steps ----------------------------------------------------------------------------- */

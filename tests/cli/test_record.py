@@ -402,6 +402,33 @@ def test_an_output_ends_its_scope(tmp_path, work):
     assert step_file(tmp_path / "run" / "step-00000000.safetensors")["a.output"] == ("F32", [4], values.tobytes())
 
 
+def test_an_output_handed_over_again_is_measured_unless_it_changed(tmp_path, work):
+    """All have one address; `again` is what the caller believes. The sample sees what changes everything, and a lie about the length."""
+    x = np.arange(100_000, dtype="float32")
+    files = {"x": x, "other": -x, "short": x[:50_000]}
+    for name, values in files.items():
+        values.tofile(work / name)
+    script = ["x", "x again", "other again", "other again", "short again", "x"]
+    record([line for i, words in enumerate(script) for line in (f"begin s{i}", f"output o{i} 0 {work / words}")], tmp_path / "run", "*=stats")
+    figures = rows(tmp_path / "run", STATISTICS)
+    assert [row[0] for row in figures] == [f"o{i}" for i in range(len(script))]
+    for (_, count, *_, low, high, _, _), words in zip(figures, script):
+        values = files[words.split()[0]]
+        assert (count, low, high) == (len(values), values.min(), values.max()), words
+    assert figures[0][1:] == figures[1][1:] == figures[5][1:] and figures[2][1:] == figures[3][1:]
+
+
+def test_what_is_handed_over_again_is_not_read_again(tmp_path, work):
+    """The middle of the second is another value, where no line of the sample lies: that is how the test knows."""
+    x = np.zeros(1 << 20, dtype="float32")
+    x.tofile(work / "x")
+    x[(1 << 19) + 8000] = 1
+    x.tofile(work / "changed")
+    record(["begin a", f"output a 0 {work / 'x'}", "begin b", f"output b 0 {work / 'changed'} again", "begin c", f"output c 0 {work / 'changed'}"],
+           tmp_path / "run", "*=stats")
+    assert rows(tmp_path / "run", "select name, max from tensor order by id") == [("a", 0), ("b", 0), ("c", 1)]
+
+
 def test_deep_nesting_keeps_its_balance(tmp_path):
     record([*(["begin x"] * 300), *(["end"] * 300), "begin y", "end"], tmp_path / "run")
     seen = [s[0] for s in spans(tmp_path / "run")]

@@ -6,7 +6,8 @@
  *     step N | begin NAME | end | cost FLOPS BYTES TOKENS | scalar NAME STEP VALUE | alloc ID BYTES | free ID
  *     tensor NAME DTYPE SHAPE STRIDES FILE    SHAPE and STRIDES as "2,3" or "-"; FILE has the raw bytes.
  *                       A byte after it: where in the file the first element begins
- *     output NAME FLOPS FILE    a vector of float32 that the innermost scope made, and its end; NAME may be "-"
+ *     output NAME FLOPS FILE [again]    a vector of float32 that the innermost scope made, and its end; NAME
+ *                       may be "-". Always at the same address
  *     snapshot NAME | saved (prints the last step on disk once it is STEP or more: saved STEP) | sleep MS
  *     threads N COUNT   N threads that record COUNT scopes with a tensor each
  *     spin N BYTES      steps 0 to N-1 with tensors w0 to w3 whose values tell the step; prints what is saved
@@ -63,8 +64,7 @@ static void record_output(tdbg_run *run, char *words[])
     struct tdbg_output output = {.name = strcmp(words[1], "-") == 0 ? NULL : words[1],
                                  .tensor = {.dtype = "float32", .ndim = 1, .shape = &length},
                                  .flops = atof(words[2])};
-    tdbg_output(run, &output, room);
-    memset(room, 0x7f, sizeof room);
+    tdbg_output(run, &output, room, words[4] != NULL);
 }
 
 static void record_file(tdbg_run *run, char *words[])
@@ -243,7 +243,7 @@ static void tell_nothing(tdbg_run *run)
     tdbg_tensor(run, NULL, NULL);
     tdbg_tensor(run, "", &one);
     tdbg_scope_begin(run, NULL);
-    tdbg_output(run, NULL, NULL);
+    tdbg_output(run, NULL, NULL, false);
     tdbg_scalar(run, NULL, 0, 1.0);
     tdbg_snapshot(run, NULL);
     tdbg_run_close(NULL);
@@ -279,7 +279,7 @@ static bool obey(tdbg_run *run, int count, char *words[])
         tdbg_snapshot(run, words[1]);
     else if (strcmp(what, "tensor") == 0 && (count == 6 || count == 7))
         record_file(run, words);
-    else if (strcmp(what, "output") == 0 && count == 4)
+    else if (strcmp(what, "output") == 0 && (count == 4 || count == 5))
         record_output(run, words);
     else if (strcmp(what, "saved") == 0 && count == 2)
         wait_saved(run, atoll(words[1]));

@@ -475,6 +475,41 @@ def test_outputs_of_every_kind_in_turn(run):
         assert values(run, step)["output"] == bits(x.to_dense() if x.is_sparse else x.resolve_neg()), step
 
 
+LARGE = torch.arange(float(1 << 20))
+
+
+@pytest.mark.parametrize("change", [
+    lambda x: x, lambda x: x.neg_(), lambda x: [x.data.neg_()], lambda x: [x.numpy().__imul__(2)],
+    lambda x: x.__setitem__(12345, -1e9), lambda x: x[::2], lambda x: x.clone().neg_()], ids=[
+    "nothing", "in place", "by data", "by numpy", "one value", "a view", "a copy"])
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_large_outputs_that_are_passed_on(run, change, mode):
+    """Statistics of what a module returns are those of its values then, whatever its part returned before."""
+    seen = []
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Echo(lambda: LARGE.clone())
+
+        def forward(self):
+            x = self.inner()
+            changed = change(x)
+            x = changed if isinstance(changed, torch.Tensor) else x
+            seen.append((x.min().item(), x.max().item(), x.double().mean().item()))
+            return x
+
+    model = Outer()
+    with mode(), tdbg.record(model, run, stats_only=True) as recording:
+        for _ in range(2):
+            model()
+            recording.step()
+    kept = query(run, "SELECT min, max, mean FROM tensor WHERE name = 'output' ORDER BY id")
+    assert kept == [pytest.approx(figures, rel=1e-12) for figures in seen]
+    inner = query(run, "SELECT min, max FROM tensor WHERE name = 'inner.output'")
+    assert inner == [(0, LARGE[-1].item())] * 2
+
+
 def test_a_layer_that_is_called_with_other_shapes_costs_what_it_does(run):
     model = nn.Linear(3, 5)
     with tdbg.record(model, run) as recording:
