@@ -9,9 +9,10 @@ are one step, the end of which counts for the side with hooks; what the recorder
 half, so their CPU time is added in full to that side too.
 
 The model has the sizes of GPT-2 (width 768, 12 heads, 50257 tokens), or smaller ones where a pass would take half a minute:
-Debian's torch multiplies matrices slowly, which flatters the ratio. A pass has 512 tokens. One of 128 is shown as well: the
-calls of Python cost the same there, and are a larger share; what they come to with a single token is not what a bar is for. TDBG_TORCH_PYTHON names a Python with a faster torch, TDBG_BENCH_ROUNDS the number of pairs
-(default 31; fewer, but five, where they would take more than 40 seconds).
+Debian's torch multiplies matrices slowly, which flatters the ratio. A pass has 512 tokens. One of 128 is shown as well:
+the calls of Python cost the same there, and are a larger share; what they come to with a single token is not what a bar is
+for. TDBG_TORCH_PYTHON names a Python with a faster torch, TDBG_BENCH_ROUNDS the number of pairs (default 31; fewer, but
+five, where they would take more than 40 seconds).
 """
 import os
 import pathlib

@@ -264,8 +264,8 @@ TDBG_API void tdbg_scalar(tdbg_run *run, const char *name, int64_t step, double 
  * a layer, so it is made once and handed over by its address; `data` stands for tensor.data.
  *
  * `again`: this is the tensor of the last tdbg_output of this thread, and nobody has changed it as far as the
- * caller knows. Where only statistics are kept they are not taken again then, if a sample of the values is
- * what it was: 64 cache lines. */
+ * caller knows. Where only statistics are kept, those of a large one (a million elements) are not taken again
+ * then, if a sample of the values is what it was: 64 cache lines. */
 struct tdbg_output {
     const char *name; /* NULL: only the cost and the end */
     struct tdbg_tensor tensor;

@@ -24,7 +24,7 @@ LOOSE = [struct.Struct(f"{TENSOR}{2 * rank}q").pack_into for rank in range(MAX_D
 TENSOR_BYTES = struct.calcsize(TENSOR)
 OUTPUT_BYTES = struct.calcsize(OUTPUT)
 
-LARGE = 1 << 20  # elements: measuring them takes so long that remembering whose they are is nothing beside it
+LARGE = 1 << 20  # elements: the library remembers what it measured (src/record/last.h)
 
 
 class Form:

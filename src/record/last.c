@@ -31,7 +31,7 @@ static uint64_t sample_of(const uint8_t *bytes, uint64_t size)
 
 void td_last_keep(struct td_last *last, const struct td_tensor *tensor, const struct tdbg_stats *stats)
 {
-    last->data = td_direct(tensor);
+    last->data = tensor->count >= TD_LAST_LEAST ? td_direct(tensor) : NULL;
     if (!last->data)
         return;
     last->dtype = tensor->dtype;

@@ -11,8 +11,11 @@
 
 #include "tensor/tensor.h"
 
+/* Fewer elements are measured sooner than a sample of them is taken and compared for each. */
+enum { TD_LAST_LEAST = 1 << 20 };
+
 struct td_last {
-    const void *data; /* NULL: none, or one that is not dense */
+    const void *data; /* NULL: none, or one that is small or not dense */
     enum td_dtype dtype;
     int64_t count;
     uint64_t sample;

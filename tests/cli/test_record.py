@@ -404,7 +404,7 @@ def test_an_output_ends_its_scope(tmp_path, work):
 
 def test_an_output_handed_over_again_is_measured_unless_it_changed(tmp_path, work):
     """All have one address; `again` is what the caller believes. The sample sees what changes everything, and a lie about the length."""
-    x = np.arange(100_000, dtype="float32")
+    x = np.arange(1 << 20, dtype="float32")
     files = {"x": x, "other": -x, "short": x[:50_000]}
     for name, values in files.items():
         values.tofile(work / name)
