@@ -18,16 +18,17 @@ static uint64_t mix(uint64_t sum, const uint8_t *line)
     return sum * UINT64_C(0xd1342543de82ef95) + 1;
 }
 
-/* The first line of each of 64 parts, which end at lines. They are far apart, so each costs a wait for
- * memory: this many are a hundredth of what it takes to measure a large tensor. */
+/* One line of each of 64 parts, at another place in each, so that columns have their turn as rows have. Each
+ * costs a wait for memory: together they are a hundredth of what it takes to measure a large tensor. */
 static uint64_t sample_of(const uint8_t *bytes, uint64_t size)
 {
-    enum { LINES = 64 };
-    uint64_t sum = size, lines = size / LINE;
-    for (uint64_t i = 0; i < LINES && i < lines; i++)
-        sum = mix(sum, bytes + (lines < LINES ? i : lines * i / LINES) * LINE);
+    enum { LINES = 64, STRIDE = 163 };
+    uint64_t sum = size, part = size / LINE / LINES;
+    for (uint64_t i = 0; i < LINES; i++)
+        sum = mix(sum, bytes + (part * i + STRIDE * i % part) * LINE);
     return sum;
 }
+_Static_assert(TD_LAST_LEAST >= LINE * 64, "every part has a line, whatever the type");
 
 void td_last_keep(struct td_last *last, const struct td_tensor *tensor, const struct tdbg_stats *stats)
 {
