@@ -152,8 +152,9 @@ def part_clang():
 
 
 def part_python():
-    """the Python module over the library, with Debian's torch"""
-    return pytest(build("build-gcc", "gcc", "-Dwerror=true"), "tests/python")
+    """the Python module over the library, with Debian's torch, or with that of the Python that TDBG_TORCH_PYTHON names"""
+    return pytest(build("build-gcc", "gcc", "-Dwerror=true"), "tests/python",
+                  python=os.environ.get("TDBG_TORCH_PYTHON", SYSTEM_PYTHON))
 
 
 def part_web():
