@@ -425,6 +425,9 @@ void(tdbg_tensor)(tdbg_run *run, const char *name, const struct tdbg_tensor *ten
 
 static void finish_scope(tdbg_run *run, const struct tdbg_output *output, const void *data, bool again)
 {
+    struct td_lane *lane = lane_of(run);
+    if (lane && !again)
+        lane->last.data = NULL; /* until this one is measured, which no rule may ask for */
     if (output && output->name) {
         struct tdbg_tensor tensor = output->tensor;
         tensor.data = data;

@@ -429,6 +429,18 @@ def test_what_is_handed_over_again_is_not_read_again(tmp_path, work):
     assert rows(tmp_path / "run", "select name, max from tensor order by id") == [("a", 0), ("b", 0), ("c", 1)]
 
 
+def test_the_last_output_is_the_last_one_though_it_was_not_measured(tmp_path, work):
+    """The second lies where the first lay, and is like it in the sample; the third is the second again."""
+    x = np.zeros(1 << 20, dtype="float32")
+    x.tofile(work / "x")
+    x[(1 << 19) + 8000] = 1
+    x.tofile(work / "other")
+    for quiet, name in (("quiet=none", "quiet"), ("quiet=full", "quiet"), ("", "-")):
+        record(["begin a", f"output a 0 {work / 'x'}", "begin b", f"output {name} 0 {work / 'other'}", "begin c", f"output c 0 {work / 'other'} again"],
+               tmp_path / "run", f"{quiet}; *=stats".lstrip("; "), REPLACE="1")
+        assert rows(tmp_path / "run", "select max from tensor where name = 'c'") == [(1,)]
+
+
 def test_deep_nesting_keeps_its_balance(tmp_path):
     record([*(["begin x"] * 300), *(["end"] * 300), "begin y", "end"], tmp_path / "run")
     seen = [s[0] for s in spans(tmp_path / "run")]
