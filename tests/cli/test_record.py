@@ -1,7 +1,6 @@
 """The recorder, through its C API: a program (tests/programs/recording.c) records, tdbg and sqlite3 read."""
 import contextlib
 import io
-import json
 import os
 import random
 import shutil
@@ -16,18 +15,10 @@ import zipfile
 import numpy as np
 import pytest
 from built import PATIENCE
-from recording import PROGRAM, Talking, environment
+from recording import PROGRAM, STATISTICS, Talking, environment, record, rows, spans, step_file
 
 
 MAX_DIMS = 32  # of tdbg.h
-
-
-def record(script, run, capture=None, status=0, **env):
-    """Runs the script of lines; what the program printed."""
-    done = subprocess.run([PROGRAM, run or "", *([capture] if capture is not None else [])], input="\n".join(script) + "\n",
-                          capture_output=True, text=True, env=environment(**env), timeout=60 * PATIENCE)
-    assert done.returncode == status, done.stderr
-    return done.stdout if status == 0 else done.stderr.strip()
 
 
 def tensor(folder, name, values, dtype=None, strides=None, shape=None):
@@ -39,24 +30,6 @@ def tensor(folder, name, values, dtype=None, strides=None, shape=None):
     return f"tensor {name} {dtype or values.dtype.name} {dims} {strides or '-'} {path}"
 
 
-def rows(run, sql):
-    db = sqlite3.connect(run / "run.db")
-    try:
-        return db.execute(sql).fetchall()
-    finally:
-        db.close()
-
-
-def step_file(path):
-    """A .safetensors file, read as its format says: name -> (dtype, shape, bytes)."""
-    data = path.read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    body = data[8 + size:]
-    header.pop("__metadata__", None)
-    return {name: (e["dtype"], e["shape"], body[slice(*e["data_offsets"])]) for name, e in header.items()}
-
-
 @pytest.fixture
 def work(tmp_path):
     (tmp_path / "raw").mkdir()
@@ -66,9 +39,6 @@ def work(tmp_path):
 # --- values --------------------------------------------------------------------------------------------------
 
 TYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool", "complex64", "complex128"]
-
-
-STATISTICS = "select name, count, finite, nan, inf, zeros, mean, std, min, max, absmax, norm from tensor order by id"
 
 
 def test_values_are_kept_bit_for_bit(tdbg, tmp_path, work):
@@ -370,75 +340,10 @@ def test_a_tensor_without_memory_for_its_copy_is_noted(tmp_path, work):
 # --- scopes, numbers, memory ---------------------------------------------------------------------------------
 
 
-def spans(run):
-    """(path, flops, bytes, tokens) of each call, in the order they ended."""
-    scopes = {0: ""}
-    for number, parent, name in rows(run, "select id, parent, name from scope order by id"):
-        scopes[number] = f"{scopes[parent]}/{name}"
-    out = []
-    for (data,) in rows(run, "select data from span_block order by id"):
-        for begin, end, scope, thread, *costs in struct.iter_unpack("<qqIIddd", data):
-            assert 0 <= begin <= end
-            out.append((scopes[scope], *costs))
-    return out
-
-
 def test_scopes(tmp_path):
     record(["begin model", "begin a", "cost 10 2 3", "begin b", "cost 1 0 0", "end", "cost 5 0 0", "end", "begin a", "end", "end",
             "end", "begin b", "end"], tmp_path / "run")
     assert spans(tmp_path / "run") == [("/model/a/b", 1, 0, 0), ("/model/a", 15, 2, 3), ("/model/a", 0, 0, 0), ("/model", 0, 0, 0), ("/b", 0, 0, 0)]
-
-
-def test_an_output_ends_its_scope(tmp_path, work):
-    values = np.float32([1, 2, 3, -4])
-    values.tofile(work / "values")
-    record(["begin model", "begin a", f"output a.output 8 {work / 'values'}", "begin b", f"output - 2 {work / 'values'}",
-            f"output model.output 0 {work / 'values'}", f"output alone 1 {work / 'values'}"], tmp_path / "run", "a*=full; *=stats")
-    assert spans(tmp_path / "run") == [("/model/a", 8, 0, 0), ("/model/b", 2, 0, 0), ("/model", 0, 0, 0)]
-    names = dict(rows(tmp_path / "run", "select id, name from scope"))
-    assert [(name, names.get(scope), file is not None, absmax) for name, scope, file, absmax in rows(
-        tmp_path / "run", "select name, scope, file, absmax from tensor order by id")] == [
-            ("a.output", "a", True, 4), ("model.output", "model", False, 4), ("alone", None, True, 4)]
-    assert step_file(tmp_path / "run" / "step-00000000.safetensors")["a.output"] == ("F32", [4], values.tobytes())
-
-
-def test_an_output_handed_over_again_is_measured_unless_it_changed(tmp_path, work):
-    """All have one address; `again` is what the caller believes. The sample sees what changes everything, and a lie about the length."""
-    x = np.arange(1 << 20, dtype="float32")
-    files = {"x": x, "other": -x, "short": x[:50_000]}
-    for name, values in files.items():
-        values.tofile(work / name)
-    script = ["x", "x again", "other again", "other again", "short again", "x"]
-    record([line for i, words in enumerate(script) for line in (f"begin s{i}", f"output o{i} 0 {work / words}")], tmp_path / "run", "*=stats")
-    figures = rows(tmp_path / "run", STATISTICS)
-    assert [row[0] for row in figures] == [f"o{i}" for i in range(len(script))]
-    for (_, count, *_, low, high, _, _), words in zip(figures, script):
-        values = files[words.split()[0]]
-        assert (count, low, high) == (len(values), values.min(), values.max()), words
-    assert figures[0][1:] == figures[1][1:] == figures[5][1:] and figures[2][1:] == figures[3][1:]
-
-
-def test_what_is_handed_over_again_is_not_read_again(tmp_path, work):
-    """The middle of the second is another value, where no line of the sample lies: that is how the test knows."""
-    x = np.zeros(1 << 20, dtype="float32")
-    x.tofile(work / "x")
-    x[(1 << 19) + 8000] = 1
-    x.tofile(work / "changed")
-    record(["begin a", f"output a 0 {work / 'x'}", "begin b", f"output b 0 {work / 'changed'} again", "begin c", f"output c 0 {work / 'changed'}"],
-           tmp_path / "run", "*=stats")
-    assert rows(tmp_path / "run", "select name, max from tensor order by id") == [("a", 0), ("b", 0), ("c", 1)]
-
-
-def test_the_last_output_is_the_last_one_though_it_was_not_measured(tmp_path, work):
-    """The second lies where the first lay, and is like it in the sample; the third is the second again."""
-    x = np.zeros(1 << 20, dtype="float32")
-    x.tofile(work / "x")
-    x[(1 << 19) + 8000] = 1
-    x.tofile(work / "other")
-    for quiet, name in (("quiet=none", "quiet"), ("quiet=full", "quiet"), ("", "-")):
-        record(["begin a", f"output a 0 {work / 'x'}", "begin b", f"output {name} 0 {work / 'other'}", "begin c", f"output c 0 {work / 'other'} again"],
-               tmp_path / "run", f"{quiet}; *=stats".lstrip("; "), REPLACE="1")
-        assert rows(tmp_path / "run", "select max from tensor where name = 'c'") == [(1,)]
 
 
 def test_deep_nesting_keeps_its_balance(tmp_path):
