@@ -5,12 +5,12 @@
  * A file may hold several of these one after another; what they unpack to is joined. ISA-L parses the header
  * and checks the trailer (CRC and length). What follows the last one is ignored, as gzip does.
  *
- * Where there is much to do, teams decode ahead (team.h), each four stretches of the stream; ISA-L reads what
- * is before the first of them, between those that do not meet, and the end. It comes to the beginning of a
- * stretch when it has taken all bytes before it and stands at that very bit.
+ * Where there is much to do, teams decode ahead (team.h), each three stretches of the stream; ISA-L reads
+ * what is before the first of them, between those that do not meet, and the end. It comes to the beginning of
+ * a stretch when it has taken all bytes before it and stands at that very bit.
  *
  *     ISA-L ──►|── team 0 ──►|── team 1 ──►| …  ──►|──► ISA-L
- *              | 4 stretches | 4 stretches |       |
+ *              | 3 stretches | 3 stretches |       |
  */
 #include "base/pool.h"
 #include "io/decoder.h"

@@ -10,7 +10,7 @@
  */
 #include "io/stretch.h"
 
-#include "base/clones.h"
+#include "base/field.h"
 #include "io/deflate_tables.h"
 
 #include <stdlib.h>
@@ -60,12 +60,22 @@ struct td_stretches {
 
 /* --- steps ---------------------------------------------------------------------------------------------- */
 
-/* False: the next symbol has to be looked at. */
-static inline __attribute__((always_inline)) bool step(struct td_stretches *s, unsigned lane,
-                                                       const uint8_t *data, struct place *p)
+/* The bits from here on, as td_bits_peek gives them; here a place is a bit of all memory. With the address of
+ * the data in it, a register is left over, and three lanes fit into those that a CPU has. */
+static inline uint64_t peek(uint64_t at)
+{
+    uint64_t word;
+    memcpy(&word, (const uint8_t *)(uintptr_t)(at / 8), sizeof word);
+    return le64toh(word) >> (at % 8);
+}
+
+/* False: the next symbol has to be looked at. An entry counts its bits in the lowest six; what else it holds
+ * is added along, and cut off in the end. */
+static inline __attribute__((always_inline)) bool step(struct td_stretches *s, unsigned lane, struct place *p,
+                                                       td_field_of *field)
 {
     const struct td_deflate_tables *t = &s->tables[lane];
-    uint64_t word = td_bits_peek(data, p->at);
+    uint64_t word = peek(p->at);
     uint32_t taken = 0;
     for (int i = 0; i < 2; i++) {
         uint32_t byte = t->bytes[word & ((1 << TD_LITERAL_BITS) - 1)];
@@ -74,39 +84,54 @@ static inline __attribute__((always_inline)) bool step(struct td_stretches *s, u
         p->out += byte != 0;
         taken += byte;
     }
-    p->at += taken & 63;
     uint32_t symbol = t->literals[word & ((1 << TD_LITERAL_BITS) - 1)];
     word >>= td_entry_bits(symbol);
     uint32_t distance = t->distances[word & ((1 << TD_DISTANCE_BITS) - 1)];
-    if ((symbol | distance) & TD_ENTRY_SLOW)
+    if ((symbol | distance) & TD_ENTRY_SLOW) {
+        p->at += td_entry_bits(taken);
         return false;
-    uint32_t is_copy = symbol >> 30, made = td_entry_made(symbol);
-    uint32_t extra = (uint32_t)(word >> td_entry_bits(distance)) & ((1u << td_entry_extra(distance)) - 1);
-    *p->copy = (struct copy){(uint32_t)p->out, (uint16_t)((distance >> 16) + extra), (uint16_t)made};
+    }
+    uint32_t is_copy = symbol >> 30, made = td_entry_made(symbol), more = field(word, distance);
+    *p->copy = (struct copy){(uint32_t)p->out, (uint16_t)((distance >> 16) + more), (uint16_t)made};
     p->copy += is_copy;
     s->bytes[p->out] = (uint8_t)(symbol >> 8);
     p->out += made;
-    p->at += td_entry_bits(symbol) + ((distance + (distance >> 8)) & 63 & -is_copy);
+    p->at += td_entry_bits(taken + symbol + ((distance + (distance >> 8)) & -is_copy));
     return true;
 }
 
 /* The lane that is stuck, or TD_STRETCHES when all steps are done. */
-TD_CLONES("bmi2") static unsigned take_steps(struct td_stretches *s, uint64_t steps)
+static inline __attribute__((always_inline)) unsigned steps_of(struct td_stretches *s, uint64_t steps,
+                                                               td_field_of *field)
 {
-    const uint8_t *data = s->bits.data;
-    struct place a = s->lanes[0].place, b = s->lanes[1].place, c = s->lanes[2].place, d = s->lanes[3].place;
+    uint64_t start = (uint64_t)(uintptr_t)s->bits.data * 8;
+    struct place a = s->lanes[0].place, b = s->lanes[1].place, c = s->lanes[2].place;
     unsigned stuck = TD_STRETCHES;
+    a.at += start;
+    b.at += start;
+    c.at += start;
     for (; steps > 0 && stuck == TD_STRETCHES; steps--)
-        stuck = !step(s, 0, data, &a)   ? 0
-                : !step(s, 1, data, &b) ? 1
-                : !step(s, 2, data, &c) ? 2
-                : !step(s, 3, data, &d) ? 3
-                                        : TD_STRETCHES;
+        stuck = !step(s, 0, &a, field)   ? 0
+                : !step(s, 1, &b, field) ? 1
+                : !step(s, 2, &c, field) ? 2
+                                         : TD_STRETCHES;
+    a.at -= start;
+    b.at -= start;
+    c.at -= start;
     s->lanes[0].place = a;
     s->lanes[1].place = b;
     s->lanes[2].place = c;
-    s->lanes[3].place = d;
     return stuck;
+}
+
+static unsigned take_steps(struct td_stretches *s, uint64_t steps)
+{
+    return steps_of(s, steps, td_field);
+}
+
+TD_BMI static unsigned take_steps_bmi(struct td_stretches *s, uint64_t steps)
+{
+    return steps_of(s, steps, td_field_bmi);
 }
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
@@ -285,9 +310,10 @@ void td_stretches_decode(struct td_stretches *s, const uint8_t *data, size_t siz
         lane->limit = i < count ? starts[i + 1] : 0;
         go_on_with_block(s, i);
     }
+    unsigned (*take)(struct td_stretches *, uint64_t) = td_has_bmi() ? take_steps_bmi : take_steps;
     uint64_t steps;
     while ((steps = count_steps(s)) > 0 && !atomic_load_explicit(stop, memory_order_relaxed)) {
-        unsigned stuck = take_steps(s, steps);
+        unsigned stuck = take(s, steps);
         if (stuck < TD_STRETCHES) {
             settle(s, stuck);
             s->settled++;

@@ -1,11 +1,11 @@
-/* stretch.h: stretches of a deflate stream, four decoded at once by one thread.
+/* stretch.h: stretches of a deflate stream, three decoded at once by one thread.
  *
  * Where a symbol begins is known once the one before it has been looked up; and whether it is a byte or a
  * copy, in dumps of numbers nobody can guess. So a decoder mostly waits, for its tables or for a wrong guess.
- * This one takes a step in each of four places of the stream in turn, and no branch depends on what a symbol
+ * This one takes a step in each of three places of the stream in turn, and no branch depends on what a symbol
  * is:
  *
- *     stream    ──►|── stretch 0 ──►|── stretch 1 ──►|── stretch 2 ──►|── stretch 3 ──►|
+ *     stream    ──►|── stretch 0 ──►|── stretch 1 ──►|── stretch 2 ──►|
  *     bytes        ab···c··d·ef···g    literals at their places, gaps where copies go
  *     copies       (place, distance, length) …
  *
@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 
 enum {
-    TD_STRETCHES = 4,
+    TD_STRETCHES = 3,
     TD_STRETCH_ROOM = 3 << 19 /* bytes that one can make */
 };
 

@@ -1,11 +1,12 @@
 /* test_base.c: the parts every reader leans on: cursor, checked arithmetic, buffer, arena, UTF-8, errors,
- * libraries loaded late. */
+ * runs of bits, libraries loaded late. */
 #include "test_support.h"
 
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/checked.h"
 #include "base/cursor.h"
+#include "base/field.h"
 #include "base/library.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -210,6 +211,21 @@ static void library_gives_its_functions_or_says_what_is_missing(void **state)
     assert_fails(td_library_load(&other, &error), TDBG_UNSUPPORTED, "libpthread.so.0 has no cos");
 }
 
+static void fields_are_the_same_by_any_instruction(void **state)
+{
+    (void)state;
+    uint64_t word = UINT64_C(0xfedcba9876543210);
+    assert_int_equal(td_field(word, 8 << 8 | 4), 0x21);
+    assert_int_equal(td_field(word, 0 << 8 | 63), 0);
+    if (!td_has_bmi())
+        skip();
+    for (uint32_t first = 0; first < 64; first++)
+        for (uint32_t count = 0; count < 32; count++, word = word * 5 + 1) {
+            uint32_t place = UINT32_C(0xabcd) << 16 | count << 8 | first;
+            assert_int_equal(td_field_bmi(word, place), td_field(word, place));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +239,7 @@ int main(void)
         cmocka_unit_test(arena_stops_at_its_limit),
         cmocka_unit_test(utf8_refuses_what_is_not),
         cmocka_unit_test(errors_carry_status_offset_and_name),
+        cmocka_unit_test(fields_are_the_same_by_any_instruction),
         cmocka_unit_test(library_gives_its_functions_or_says_what_is_missing),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
