@@ -4,8 +4,8 @@
 Each archive holds 312 dumps (24 layers of 13 stages) of bfloat16, 92 MB; one is a .zip, the other a .tar.gz. The Python
 script unpacks both, torch.loads each pair and computes the five metrics that the original application shows; it is this
 file, run with --script. The server gets the files over loopback (by sendfile: the client is not what is measured), keeps
-them, and answers with the comparison. Best of several rounds, in turn. What the script takes after `import torch` is
-shown too.
+them, and answers with the comparison. The median of several rounds' ratios: a machine that others use, too, has slow and
+fast moments, and the two sides of a round share them. What the script takes after `import torch` is shown too.
 
 Neither side leaves anything behind: what the script unpacked and what the server keeps are removed after each run, which
 does not count. Memory that a virtual machine has never used, or has given back to its host, is slow to come by: the same
@@ -19,6 +19,7 @@ import mmap
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tarfile
@@ -159,9 +160,11 @@ def main():
             server.terminate()
             server.wait()
         sizes = ", ".join(f"{path.name} {path.stat().st_size / 1e6:.0f} MB" for path in (a, b))
-    ours, script, work = min(uploads), min(s for s, _ in scripts), min(w for _, w in scripts)
-    print(f"Python script / upload to comparison\t{script / ours:.2f}\t>=8\t{script:.2f} s against {ours:.2f} s, {sizes}")
-    print(f"the same without import torch\t{work / ours:.2f}\t-\t{work:.2f} s")
+    script, work = zip(*scripts)
+    for what, seconds, bar in (("Python script / upload to comparison", script, ">=8"), ("the same without import torch", work, "-")):
+        ratio = statistics.median(theirs / ours for theirs, ours in zip(seconds, uploads))
+        figures = f"{statistics.median(seconds):.2f} s against {statistics.median(uploads):.2f} s, {sizes}"
+        print(f"{what}\t{ratio:.2f}\t{bar}\t{figures}")
 
 
 def script(a, b, folder):
