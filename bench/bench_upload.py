@@ -123,9 +123,10 @@ def run_upload(port, pieces, headers):
                 connection.sock.sendfile(file)
         else:
             connection.sock.sendall(piece)
-    answer = json.loads(connection.getresponse().read())
+    body = connection.getresponse().read()
     seconds = time.perf_counter() - start
     connection.close()
+    answer = json.loads(body)
     assert len(answer["matches"]) == LAYERS * len(STAGES), answer
     forget_comparisons(port)
     return seconds

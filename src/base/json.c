@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { PIECE = 4096 }; /* of a text, copied at once: well below the chunk's size */
+
 static void start(struct td_json *j)
 {
     j->used = 0;
@@ -134,16 +136,37 @@ static void put_escape(struct td_json *j, uint32_t code)
     j->used += 6;
 }
 
+/* Stands for itself, and is a whole character. */
+static bool is_plain(const struct td_json *j, char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\' && (c != '<' || !j->in_html);
+}
+
+/* How much of text[0, length) is plain from its start, up to a piece that there is room for. */
+static size_t plain_length(const struct td_json *j, const char *text, size_t length)
+{
+    size_t most = length < PIECE ? length : PIECE, at = 0;
+    while (at < most && is_plain(j, text[at]))
+        at++;
+    return at;
+}
+
 static void put_text(struct td_json *j, const char *text)
 {
     put_char(j, '"');
     size_t length = strlen(text);
     for (size_t at = 0; at < length;) {
+        size_t plain = plain_length(j, text + at, length - at);
+        if (plain > 0) {
+            put(j, text + at, plain);
+            at += plain;
+            continue;
+        }
         uint32_t code = 0;
         int step = td_utf8_decode(text + at, length - at, &code);
         if (step == 0)
             put_char(j, '?');
-        else if (code < 0x20 || code == 0x7f || code == '"' || code == '\\' || (code == '<' && j->in_html))
+        else if (code < 0x80)
             put_escape(j, code);
         else
             put(j, text + at, (size_t)step);
@@ -220,7 +243,6 @@ void td_json_ints(struct td_json *j, const int64_t *values, size_t count)
 
 void td_json_text(struct td_json *j, const char *json)
 {
-    enum { PIECE = 4096 };
     separate(j);
     for (size_t left = strlen(json), n; left > 0; left -= n, json += n) {
         n = left < PIECE ? left : PIECE;

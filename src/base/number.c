@@ -35,6 +35,7 @@ static const long double long_power[LONG_POWER + 1] = {
 /* Half the distances to the neighbours of a value: what rounds to it lies strictly within. */
 struct interval {
     double below, above;
+    bool least; /* no two values of the type are nearer: the value may be subnormal, with fewer digits */
 };
 
 /* 2^n. To ask libm took longer than all else that a short number takes. */
@@ -57,7 +58,7 @@ static struct interval half_gaps(double v, const struct td_float_kind *kind)
     if (ulp < kind->least)
         ulp = kind->least;
     double half = power_of_two(ulp - 1);
-    return (struct interval){.below = thin ? half / 2 : half, .above = half};
+    return (struct interval){.below = thin ? half / 2 : half, .above = half, .least = ulp == kind->least};
 }
 
 /* floor(log10(v)), maybe one too small or too large near a power of ten; harmless: one digit more or less. */
@@ -127,10 +128,9 @@ static bool try_computed(double v, const struct td_float_kind *kind, struct inte
                          struct td_decimal *out)
 {
     int exponent = decimal_exponent(v), sure = sure_digits(kind->bits);
-    bool normal = gap.above > power_of_two(kind->least - 1);
     enum answer answer = try_digits(v, sure, exponent, gap, out);
     /* Then a shorter one, were it to read back as v too, would be this one with zeros at its end. */
-    if (answer == YES && normal)
+    if (answer == YES && !gap.least)
         return true;
     for (int n = answer == NO ? sure + 1 : 1; n <= MOST_DIGITS; n++) {
         answer = try_digits(v, n, exponent, gap, out);

@@ -9,6 +9,7 @@
 
 #include "compare/name.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -219,11 +220,13 @@ int td_role_parts(enum td_role fused, enum td_role parts[3])
     return 0;
 }
 
-/* text[0, *length) ends in `ending`, from one of `before` on; it is cut off then, with what is before it. */
+/* text[0, *length) ends in `ending`, from one of `before` on; it is cut off then, with what is before it. Of
+ * a hundred endings few have even the last letter in common with a name. */
 static bool cut_ending(const char *text, size_t *length, const char *ending, const char *before)
 {
     size_t n = strlen(ending);
-    if (*length < n || strncasecmp(text + *length - n, ending, n) != 0)
+    if (*length < n || tolower((unsigned char)text[*length - 1]) != ending[n - 1] ||
+        strncasecmp(text + *length - n, ending, n) != 0)
         return false;
     if (*length == n) {
         *length = 0;

@@ -56,6 +56,37 @@ static void escapes_text(void **state)
     td_buffer_release(&buffer);
 }
 
+/* More than a chunk of one text, with each kind of character after plain stretches of many lengths. */
+static void long_texts_are_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *written;
+    } ends[] = {{"<", "\\u003c"}, {"\\", "\\\\"}, {"ü", "ü"}, {"\xff", "?"}};
+    struct td_buffer text, expected;
+    td_buffer_init(&text, 1 << 20);
+    td_buffer_init(&expected, 1 << 20);
+    td_buffer_append(&expected, "\"", 1);
+    for (int i = 0; i < 6000; i += 37) {
+        td_buffer_printf(&text, "%0*d%s", i, 0, ends[i % 4].text);
+        td_buffer_printf(&expected, "%0*d%s", i, 0, ends[i % 4].written);
+    }
+    td_buffer_append(&expected, "\"", 1);
+    struct td_json j;
+    char *written = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&written, &length);
+    assert_non_null(file);
+    td_json_to_html(&j, file);
+    td_json_string(&j, td_buffer_text(&text));
+    assert_true(td_json_finish(&j));
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(written, td_buffer_text(&expected));
+    free(written);
+    td_buffer_release(&expected);
+    td_buffer_release(&text);
+}
+
 /* More than a chunk, by pieces of every size, so that each kind of write meets a full chunk. */
 static void chunks_join_without_a_seam(void **state)
 {
@@ -103,9 +134,8 @@ static void failures_stick(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_a_document),
-        cmocka_unit_test(escapes_text),
-        cmocka_unit_test(chunks_join_without_a_seam),
+        cmocka_unit_test(writes_a_document),    cmocka_unit_test(escapes_text),
+        cmocka_unit_test(long_texts_are_whole), cmocka_unit_test(chunks_join_without_a_seam),
         cmocka_unit_test(failures_stick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
