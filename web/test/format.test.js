@@ -1,11 +1,16 @@
 // Numbers and names as text.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, aroundNumber, bytes, ends, reasonOf, short, sideNames, similarity, statistic } from "../src/format";
+import { ago, aroundNumber, bytes, count, ends, reasonOf, short, sideNames, similarity, statistic } from "../src/format";
 
 test("three digits that matter, whatever the size", () => {
   const cases = [[0.4264, "0.426"], [1234.5, "1230"], [1e-7, "1.00e-7"], [-0, "0"], [123456, "1.23e5"], ["nan", "NaN"], ["-inf", "-inf"], [null, ""]];
   for (const [value, text] of cases) assert.equal(short(value), text);
+});
+
+test("large counts have their thousands apart, as in English", () => {
+  const english = new Intl.NumberFormat("en-US");
+  for (const n of [0, 7, 999, 1000, 12345, 999999, 1000000, 67108864, -4096, Number.MAX_SAFE_INTEGER]) assert.equal(count(n), english.format(n));
 });
 
 test("a cosine near one says what is missing", () => {
