@@ -248,16 +248,6 @@ static tdbg_status read_box(const struct work *w, const struct td_access *access
 
 /* --- cells --------------------------------------------------------------------------------------------- */
 
-static void clear(const struct td_columns *c, int64_t columns)
-{
-    for (int64_t i = 0; i < columns; i++) {
-        c->sum[i] = 0;
-        c->high[i] = -INFINITY;
-        c->low[i] = INFINITY;
-        c->nan[i] = 0;
-    }
-}
-
 /* Rows [first, first + count) of a box, added up by column. */
 static void add_rows(const struct work *w, const struct box *box, const struct block *a,
                      const struct block *b, int64_t first, int64_t count, const struct td_columns *columns)
@@ -290,7 +280,7 @@ static void fill_cells(const struct work *w, struct td_tile *tile, const struct 
     for (int64_t r = 0; r < box->rows; r += size) {
         struct td_columns now = columns_of(s, 0), next = columns_of(s, 1);
         int64_t n = box->columns;
-        clear(&now, n);
+        w->kernels->clear(&now, n);
         add_rows(w, box, a, b, r, least(size, box->rows - r), &now);
         for (int level = 0; level < tile->level; level++, n = (n + 1) / 2) {
             struct td_columns halved = next;

@@ -89,6 +89,7 @@ typedef void td_rows_loop(const void *a, int64_t pitch_a, const void *b, int64_t
                           int64_t columns, const struct td_columns *out);
 
 struct td_tile_kernels {
+    void (*clear)(const struct td_columns *columns, int64_t count);
     td_rows_loop *single, *dual;           /* of float32 at any address */
     td_rows_loop *single_wide, *dual_wide; /* of double */
     void (*halve)(const struct td_columns *from, int64_t columns, const struct td_columns *to);

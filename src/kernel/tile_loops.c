@@ -5,10 +5,13 @@
  * noted apart.
  *
  * What the plain loops add to is five times as large as what they read. So the vector tiers take float32
- * four rows at a time, a few columns wide, and keep what those add to in registers meanwhile.
+ * eight rows at a time, a few columns wide, and keep what those add to in registers meanwhile.
  */
 #include "kernel/element.h"
 #include "kernel/tile.h"
+
+#include <math.h>
+#include <string.h>
 
 #ifdef TD_VECTOR_BYTES
 #include "kernel/lanes.h"
@@ -54,7 +57,7 @@ DEFINE_ROWS(dual_wide, 8, td_f64_at(q + 8 * i) - td_f64_at(p + 8 * i))
 
 #ifdef TD_VECTOR_BYTES
 
-enum { ROWS = 4, DUAL = 2 * TD_PER_DOUBLES };
+enum { ROWS = 8, DUAL = 2 * TD_PER_DOUBLES };
 
 /* `rows` rows of sixteen columns. */
 TD_INLINE void single_block(const uint8_t *p, int64_t step, int64_t rows, double *sums, float *highs,
@@ -155,6 +158,20 @@ static void dual_fast(const void *a, int64_t pitch_a, const void *b, int64_t pit
 #define dual_fast dual_plain
 #endif
 
+/* No element yet. */
+static void clear(const struct td_columns *columns, int64_t count)
+{
+    double *restrict sum = columns->sum;
+    float *restrict high = columns->high, *restrict low = columns->low;
+    for (int64_t i = 0; i < count; i++)
+        sum[i] = 0;
+    for (int64_t i = 0; i < count; i++)
+        high[i] = -INFINITY;
+    for (int64_t i = 0; i < count; i++)
+        low[i] = INFINITY;
+    memset(columns->nan, 0, (size_t)count * sizeof *columns->nan);
+}
+
 /* Pairs of neighbours become one; a last one without a neighbour stays. */
 static void halve(const struct td_columns *from, int64_t columns, const struct td_columns *to)
 {
@@ -205,6 +222,7 @@ static void widen_bf16(const void *from, int64_t count, float *out)
 }
 
 const struct td_tile_kernels TIER_TABLE(TD_TIER) = {
+    .clear = clear,
     .single = single_fast,
     .dual = dual_fast,
     .single_wide = single_wide,
