@@ -11,8 +11,7 @@
  * minimum, maximum, and float16. A vector comparison yields lanes of 0 or -1.
  *
  * The bits of 16-bit types as they are in memory ("keys") are looked at in vectors of TD_KEY_BYTES: no more
- * than a row of them, so that a row is always a number of vectors. shorts.h has wider ones. Pairs of them
- * gain nothing from that unless they are packed: a tier leaves the others to the one below (TD_NARROW).
+ * than a row of them, so that a row is always a number of vectors. shorts.h has wider ones.
  */
 #ifndef TD_KERNEL_LANES_H
 #define TD_KERNEL_LANES_H
@@ -28,10 +27,8 @@
 
 #if TD_VECTOR_BYTES > 32
 #define TD_KEY_BYTES 32
-#define TD_HAS_NARROW 0
 #else
 #define TD_KEY_BYTES TD_VECTOR_BYTES
-#define TD_HAS_NARROW 1
 #endif
 
 enum {

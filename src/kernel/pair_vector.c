@@ -23,8 +23,6 @@
 #define PASTE(a, b) a##b
 #define TIER_TABLE(tier) PASTE(td_pairs_, tier)
 #define TIER_KERNELS(tier) PASTE(td_kernels_, tier)
-#define NARROW_NAME(name, tier) PASTE(name, tier)
-#define NARROW(name) NARROW_NAME(name, TD_NARROW) /* as tier.h declares them */
 
 /* Rows of a tile: 1024 pairs, 16 KiB at most. Memory is asked for one tile ahead, in pairs. Of packed pairs
  * both sides take the place of one, so that less of L1 is in use. */
@@ -516,59 +514,42 @@ TD_INLINE struct td_beyond beyond(enum td_dtype ta, const uint8_t *a, enum td_dt
     return found;
 }
 
-#define DEFINE_PAIR(linkage, name, beyond_name, ta, tb)                                            \
-    linkage void name(const void *a, const void *b, int64_t count, struct td_pair_block *out)      \
-    {                                                                                              \
-        block(ta, a, tb, b, count, td_pair_packs(ta, a, tb, b, count), out);                       \
-    }                                                                                              \
-    linkage struct td_beyond beyond_name(const void *a, const void *b, int64_t count, double rtol, \
-                                         double atol, double least)                                \
-    {                                                                                              \
-        return beyond(ta, a, tb, b, count, rtol, atol, least);                                     \
+#define PAIR(name, ta, tb)                                                                          \
+    static void name(const void *a, const void *b, int64_t count, struct td_pair_block *out)        \
+    {                                                                                               \
+        block(ta, a, tb, b, count, td_pair_packs(ta, a, tb, b, count), out);                        \
+    }                                                                                               \
+    static struct td_beyond beyond_##name(const void *a, const void *b, int64_t count, double rtol, \
+                                          double atol, double least)                                \
+    {                                                                                               \
+        return beyond(ta, a, tb, b, count, rtol, atol, least);                                      \
     }
-#define PAIR(name, ta, tb) DEFINE_PAIR(static, name, beyond_##name, ta, tb)
 
 PAIR(f64_f64, TD_F64, TD_F64)
 PAIR(f32_f32, TD_F32, TD_F32)
 PAIR(f32_f16, TD_F32, TD_F16)
 PAIR(f32_bf16, TD_F32, TD_BF16)
 PAIR(f16_f32, TD_F16, TD_F32)
+PAIR(f16_f16, TD_F16, TD_F16)
 PAIR(f16_bf16, TD_F16, TD_BF16)
 PAIR(bf16_f32, TD_BF16, TD_F32)
 PAIR(bf16_f16, TD_BF16, TD_F16)
-#if TD_HAS_NARROW
-DEFINE_PAIR(, NARROW(td_pair_f16_), NARROW(td_beyond_f16_), TD_F16, TD_F16)
-DEFINE_PAIR(, NARROW(td_pair_bf16_), NARROW(td_beyond_bf16_), TD_BF16, TD_BF16)
-#define ALIKE(type) NARROW(td_pair_##type##_)
-#else
-#define DEFINE_ALIKE(type, dtype)                                                                    \
-    static void alike_##type(const void *a, const void *b, int64_t count, struct td_pair_block *out) \
-    {                                                                                                \
-        if (td_pair_packs(dtype, a, dtype, b, count))                                                \
-            block(dtype, a, dtype, b, count, true, out);                                             \
-        else                                                                                         \
-            NARROW(td_pair_##type##_)(a, b, count, out);                                             \
-    }
-DEFINE_ALIKE(f16, TD_F16)
-DEFINE_ALIKE(bf16, TD_BF16)
-#define ALIKE(type) alike_##type
-#endif
+PAIR(bf16_bf16, TD_BF16, TD_BF16)
 
 const struct td_pair_kernels TIER_TABLE(TD_TIER) = {
     .loop =
         {
             [TD_F64] = {[TD_F64] = f64_f64},
             [TD_F32] = {[TD_F32] = f32_f32, [TD_F16] = f32_f16, [TD_BF16] = f32_bf16},
-            [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = ALIKE(f16), [TD_BF16] = f16_bf16},
-            [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = ALIKE(bf16)},
+            [TD_F16] = {[TD_F32] = f16_f32, [TD_F16] = f16_f16, [TD_BF16] = f16_bf16},
+            [TD_BF16] = {[TD_F32] = bf16_f32, [TD_F16] = bf16_f16, [TD_BF16] = bf16_bf16},
         },
     .beyond =
         {
             [TD_F64] = {[TD_F64] = beyond_f64_f64},
             [TD_F32] = {[TD_F32] = beyond_f32_f32, [TD_F16] = beyond_f32_f16, [TD_BF16] = beyond_f32_bf16},
-            [TD_F16] =
-                {[TD_F32] = beyond_f16_f32, [TD_F16] = NARROW(td_beyond_f16_), [TD_BF16] = beyond_f16_bf16},
+            [TD_F16] = {[TD_F32] = beyond_f16_f32, [TD_F16] = beyond_f16_f16, [TD_BF16] = beyond_f16_bf16},
             [TD_BF16] =
-                {[TD_F32] = beyond_bf16_f32, [TD_F16] = beyond_bf16_f16, [TD_BF16] = NARROW(td_beyond_bf16_)},
+                {[TD_F32] = beyond_bf16_f32, [TD_F16] = beyond_bf16_f16, [TD_BF16] = beyond_bf16_bf16},
         },
 };

@@ -5,8 +5,7 @@
  *     avx2     the same source compiled for AVX2, with F16C for float16 and FMA where it rounds no
  *              differently
  *     avx512   the same for AVX-512 (F, DQ, BW, VL, VBMI2), with half of the divisions by multiplications and
- *              packing of its own; CPUs that lack VBMI2 slow down under wide vectors and are better off with
- * avx2
+ *              packing of its own; CPUs that lack VBMI2 slow down under wide vectors and take avx2
  *
  * All tiers give the same bits. The best one the CPU has is taken; TDBG_CPU=<name> overrides that (`best`
  * does not).
@@ -36,14 +35,6 @@ TD_CHECK tdbg_status td_kernels_select(const struct td_kernels **out, struct tdb
 
 /* All tiers of this build that the CPU can run, best first; NULL-terminated. For tests and benchmarks. */
 const struct td_kernels *const *td_kernels_usable(void);
-
-/* Pairs of 16-bit types of a tier, by name: another one may have nothing better. */
-#define TD_DECLARE_NARROW(tier)                             \
-    td_pair_kernel td_pair_f16_##tier, td_pair_bf16_##tier; \
-    td_beyond_kernel td_beyond_f16_##tier, td_beyond_bf16_##tier
-
-TD_DECLARE_NARROW(vector);
-TD_DECLARE_NARROW(avx2);
 
 extern const struct td_kernels td_kernels_scalar; /* stats_scalar.c */
 extern const struct td_kernels td_kernels_vector; /* stats_vector.c */
