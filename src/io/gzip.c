@@ -407,7 +407,7 @@ struct td_decoder *td_decoder_gzip(const uint8_t *data, size_t size, struct td_a
                           .size = size,
                           .arrival = arrival,
                           .state = state,
-                          .most_away = threads == 1 ? 1 : TEAMS - 1,
+                          .most_away = threads == 1 ? 1 : TEAMS,
                           .alone_while_arriving = threads == 2};
     isal_inflate_init(state);
     start_member(gzip);

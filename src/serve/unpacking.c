@@ -150,6 +150,11 @@ void td_unpacking_more(struct td_unpacking *u, uint64_t size)
     td_file_arrival_more(&u->file, size);
 }
 
+void td_unpacking_all(struct td_unpacking *u)
+{
+    td_file_arrival_end(&u->file, false);
+}
+
 uint64_t td_unpacking_end(struct td_unpacking **slot, bool whole)
 {
     struct td_unpacking *u = *slot;

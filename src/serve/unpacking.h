@@ -24,6 +24,9 @@ struct td_unpacking *td_unpacking_start(int folder, int file, uint64_t most_pack
 /* The file has so many bytes now. */
 void td_unpacking_more(struct td_unpacking *unpacking, uint64_t size);
 
+/* No more will come, as far as the connection knows; the end is told all the same. */
+void td_unpacking_all(struct td_unpacking *unpacking);
+
 /* Whole: no more will come; waits for what is left to do. Else it stops at once. The size of TD_UNPACKED in
  * the folder, or 0: there is none. */
 uint64_t td_unpacking_end(struct td_unpacking **unpacking, bool whole);

@@ -419,6 +419,8 @@ tdbg_status td_upload_flush(struct td_upload *upload, struct tdbg_error *error)
     if (errno)
         return fail_space(error, "cannot write the upload");
     note_written(upload, upload->written + upload->gathered);
+    if (upload->unpacking)
+        td_unpacking_all(upload->unpacking); /* before anybody waits for the disk */
     upload->gathered = 0;
     free(upload->piece);
     upload->piece = NULL;

@@ -37,7 +37,7 @@ TD_CHECK tdbg_status td_upload_begin(struct td_upload **out, struct td_uploads *
 TD_CHECK tdbg_status td_upload_write(struct td_upload *upload, const void *bytes, size_t size,
                                      struct tdbg_error *error);
 
-/* Nothing more will come for a while: what has gathered is written, and its memory given back. */
+/* All has come: what has gathered is written, and its memory given back. It is not finished yet. */
 TD_CHECK tdbg_status td_upload_flush(struct td_upload *upload, struct tdbg_error *error);
 
 enum { TD_UPLOAD_ID_LENGTH = 16 }; /* hexadecimal digits */
