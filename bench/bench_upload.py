@@ -5,7 +5,8 @@ Each archive holds 312 dumps (24 layers of 13 stages) of bfloat16, 92 MB; one is
 script unpacks both, torch.loads each pair and computes the five metrics that the original application shows; it is this
 file, run with --script. The server gets the files over loopback (by sendfile: the client is not what is measured), keeps
 them, and answers with the comparison. The median of several rounds' ratios: a machine that others use, too, has slow and
-fast moments, and the two sides of a round share them. What the script takes after `import torch` is shown too.
+fast moments, and the two sides of a round share them. What the script takes after `import torch` is shown too, and
+the same with a .zip whose members are deflated, as `zip` makes it.
 
 Neither side leaves anything behind: what the script unpacked and what the server keeps are removed after each run, which
 does not count. Memory that a virtual machine has never used, or has given back to its host, is slow to come by: the same
@@ -48,15 +49,23 @@ def dumps(noise):
 
 
 def write(folder):
-    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+    for name, method in (("a.zip", zipfile.ZIP_STORED), ("deflated.zip", zipfile.ZIP_DEFLATED)):
+        write_zip(folder / name, method)
+    write_tar(folder / "b.tar.gz")
+
+
+def write_zip(path, method):
+    with zipfile.ZipFile(path, "w", method) as archive:
         for name, data in dumps(0):
             archive.writestr(name, data)
-    with tarfile.open(folder / "b.tar.gz", "w:gz", compresslevel=1) as archive:
+
+
+def write_tar(path):
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for name, data in dumps(0.01):
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    return folder / "a.zip", folder / "b.tar.gz"
 
 
 def by_hand(a, b, folder):
@@ -144,28 +153,39 @@ def forget_comparisons(port):
     connection.close()
 
 
+def measure(port, a, b, rounds):
+    """What the rounds took: the script in all, its work, the uploads."""
+    pieces, headers = form_of(a, b)
+    scripts, uploads = [], []
+    for _ in range(rounds):
+        scripts.append(run_script(a, b))
+        uploads.append(run_upload(port, pieces, headers))
+    return [script for script, _ in scripts], [work for _, work in scripts], uploads
+
+
+def show(what, theirs, ours, bar, *files):
+    ratio = statistics.median(script / upload for script, upload in zip(theirs, ours))
+    sizes = ", ".join(f"{path.name} {path.stat().st_size / 1e6:.0f} MB" for path in files)
+    print(f"{what}\t{ratio:.2f}\t{bar}\t{statistics.median(theirs):.2f} s against {statistics.median(ours):.2f} s, {sizes}")
+
+
 def main():
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         folder = pathlib.Path(name)
-        a, b = write(folder)
-        pieces, headers = form_of(a, b)
+        write(folder)
+        stored, deflated, tar = folder / "a.zip", folder / "deflated.zip", folder / "b.tar.gz"
         server = subprocess.Popen([BINARY, "serve", "--port", "0", "--data", folder / "data"],
                                   stdout=subprocess.PIPE, text=True)
         try:
             port = int(re.search(r":(\d+)", server.stdout.readline()).group(1))
-            scripts, uploads = [], []
-            for _ in range(ROUNDS):
-                scripts.append(run_script(a, b))
-                uploads.append(run_upload(port, pieces, headers))
+            script, work, uploads = measure(port, stored, tar, ROUNDS)
+            script_deflated, _, uploads_deflated = measure(port, deflated, tar, ROUNDS // 2)
         finally:
             server.terminate()
             server.wait()
-        sizes = ", ".join(f"{path.name} {path.stat().st_size / 1e6:.0f} MB" for path in (a, b))
-    script, work = zip(*scripts)
-    for what, seconds, bar in (("Python script / upload to comparison", script, ">=8"), ("the same without import torch", work, "-")):
-        ratio = statistics.median(theirs / ours for theirs, ours in zip(seconds, uploads))
-        figures = f"{statistics.median(seconds):.2f} s against {statistics.median(uploads):.2f} s, {sizes}"
-        print(f"{what}\t{ratio:.2f}\t{bar}\t{figures}")
+        show("Python script / upload to comparison", script, uploads, ">=8", stored, tar)
+        show("the same without import torch", work, uploads, "-", stored, tar)
+        show("the same with a deflated .zip", script_deflated, uploads_deflated, "-", deflated, tar)
 
 
 def script(a, b, folder):

@@ -1,6 +1,6 @@
 /* archive.c: looking into archives: recognises the container by its content and lists its members.
  *
- *     zip                          members in place or inflated when asked for    zip.c
+ *     zip                          members in place; the deflated ones at once    zip.c, zip_inflate.c
  *     tar                          members in place                               tar.c
  *     gzip, xz, zstd, bzip2        unpacked into the spill at once, then          unpack.c
  *         of a tar                     as above
@@ -15,6 +15,7 @@
 #include "io/tar.h"
 #include "io/unpack.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool td_bundle_probe(const struct td_source *source)
@@ -24,7 +25,34 @@ bool td_bundle_probe(const struct td_source *source)
            td_tar_probe(source->data, source->size);
 }
 
-static tdbg_status list_zip(struct td_bundle *bundle, const struct td_source *source,
+/* All of them will be looked at: what is deflated is unpacked now, by all threads. */
+static tdbg_status inflate_zip(struct td_bundle *bundle, struct td_job *job, struct tdbg_error *error)
+{
+    const struct td_zip_member **zipped = calloc(bundle->count + 1, sizeof *zipped);
+    const uint8_t **data = calloc(bundle->count + 1, sizeof *data);
+    struct td_member **listed = calloc(bundle->count + 1, sizeof *listed);
+    size_t count = 0;
+    tdbg_status status = zipped && data && listed ? TDBG_OK : td_fail_nomem(error);
+    for (size_t i = 0; status == TDBG_OK && i < bundle->count; i++)
+        if (bundle->members[i].kind == TD_MEMBER_ZIPPED) {
+            listed[count] = &bundle->members[i];
+            zipped[count++] = bundle->members[i].zipped;
+        }
+    if (status == TDBG_OK)
+        td_zip_inflate(&bundle->zip, zipped, count, bundle, job, data);
+    for (size_t i = 0; i < count; i++)
+        if (data[i]) {
+            listed[i]->kind = TD_MEMBER_BYTES;
+            listed[i]->size = (size_t)zipped[i]->size;
+            listed[i]->data = data[i];
+        }
+    free(listed);
+    free(data);
+    free(zipped);
+    return status;
+}
+
+static tdbg_status list_zip(struct td_bundle *bundle, const struct td_source *source, struct td_job *job,
                             struct tdbg_error *error)
 {
     TD_TRY(td_zip_open(&bundle->zip, source->data, source->size, error));
@@ -42,7 +70,7 @@ static tdbg_status list_zip(struct td_bundle *bundle, const struct td_source *so
         struct td_member member = {.name = name, .kind = TD_MEMBER_ZIPPED, .zipped = zipped};
         TD_TRY(td_bundle_add(bundle, member, error));
     }
-    return TDBG_OK;
+    return inflate_zip(bundle, job, error);
 }
 
 /* "dumps/a.npy.gz" -> "a.npy" */
@@ -99,7 +127,7 @@ tdbg_status td_bundle_open_archive(struct td_bundle **out, const struct td_sourc
     enum td_packing packing = td_packing_of(source->data, source->size);
     tdbg_status status;
     if (td_zip_probe(source->data, source->size))
-        status = list_zip(bundle, source, error);
+        status = list_zip(bundle, source, job, error);
     else if (packing != TD_PACKING_NONE)
         status = list_packed(bundle, source, packing, job, error);
     else if (td_tar_probe(source->data, source->size))

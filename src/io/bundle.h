@@ -5,7 +5,7 @@
  *
  *     FILE    a path on disk               mapped
  *     BYTES   a range already in memory    as it is
- *     ZIPPED  a member of the zip          in place, or inflated into scratch
+ *     ZIPPED  a member of the zip          in place, or inflated into scratch when it was not before
  *     LINK    another member               resolved by whoever lists, before anybody asks
  *     BAD     nothing: a reason
  */

@@ -182,12 +182,9 @@ static bool all_zero(const uint8_t *data, size_t size)
     return size == 0 || (data[0] == 0 && memcmp(data, data + 1, size - 1) == 0);
 }
 
-tdbg_status td_spill_stream_write(struct td_spill_stream *stream, const void *data, size_t size,
-                                  struct tdbg_error *error)
+tdbg_status td_spill_stream_put(struct td_spill_stream *stream, uint64_t at, const void *data, size_t size,
+                                struct tdbg_error *error)
 {
-    TD_TRY(charge(stream->spill->budget, size, error));
-    uint64_t at = stream->size;
-    stream->size += size;
     if (all_zero(data, size))
         return TDBG_OK;
     for (const uint8_t *p = data; size > 0;) {
@@ -201,6 +198,14 @@ tdbg_status td_spill_stream_write(struct td_spill_stream *stream, const void *da
         size -= (size_t)written;
     }
     return TDBG_OK;
+}
+
+tdbg_status td_spill_stream_write(struct td_spill_stream *stream, const void *data, size_t size,
+                                  struct tdbg_error *error)
+{
+    TD_TRY(charge(stream->spill->budget, size, error));
+    stream->size += size;
+    return td_spill_stream_put(stream, stream->size - size, data, size, error);
 }
 
 tdbg_status td_spill_stream_pad(struct td_spill_stream *stream, uint64_t size, struct tdbg_error *error)

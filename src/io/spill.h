@@ -53,6 +53,10 @@ TD_CHECK tdbg_status td_spill_stream_open(struct td_spill_stream *stream, struct
 TD_CHECK tdbg_status td_spill_stream_write(struct td_spill_stream *stream, const void *data, size_t size,
                                            struct tdbg_error *error);
 
+/* Writes over zeros that were appended; several threads may at once. */
+TD_CHECK tdbg_status td_spill_stream_put(struct td_spill_stream *stream, uint64_t at, const void *data,
+                                         size_t size, struct tdbg_error *error);
+
 /* Appends zeros up to `size`. */
 TD_CHECK tdbg_status td_spill_stream_pad(struct td_spill_stream *stream, uint64_t size,
                                          struct tdbg_error *error);

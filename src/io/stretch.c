@@ -48,12 +48,14 @@ struct lane {
     uint64_t limit;            /* the bit at which to end */
     size_t first, room_end;
     bool parked;
+    bool last, ended; /* of its stream: the block that was begun, and all of it */
     struct copy copies[COPIES + 1];
 };
 
 struct td_stretches {
     struct td_deflate_tables tables[TD_STRETCHES];
     struct td_bits bits; /* only its data and its end */
+    bool to_end;         /* the last block of a stream is decoded, too */
     struct lane lanes[TD_STRETCHES];
     size_t settled;                           /* symbols that needed a look */
     uint8_t bytes[TD_STRETCHES * LANE_BYTES]; /* of each the window, the room and the slack */
@@ -166,7 +168,11 @@ static bool begin_block(struct td_stretches *s, struct lane *lane, struct td_def
     for (;;) {
         lane->place.at = b.at;
         lane->block = lane->place;
-        if (b.at >= lane->limit || b.at >= b.end || td_bits_take(&b, 1))
+        lane->ended = lane->last;
+        if (lane->ended || b.at >= lane->limit || b.at >= b.end)
+            return false;
+        lane->last = td_bits_take(&b, 1);
+        if (lane->last && !s->to_end)
             return false;
         switch (td_bits_take(&b, 2)) {
         case TD_DEFLATE_STORED:
@@ -303,30 +309,70 @@ static uint64_t count_steps(struct td_stretches *s)
     return any ? steps : 0;
 }
 
-void td_stretches_decode(struct td_stretches *s, const uint8_t *data, size_t size, const uint64_t *starts,
-                         unsigned count, const atomic_bool *stop)
+static void begin_lane(struct td_stretches *s, unsigned index, uint64_t start, uint64_t limit)
 {
-    s->bits = td_bits_at(data, size, 0);
-    s->settled = 0;
-    for (unsigned i = 0; i < TD_STRETCHES; i++) {
-        struct lane *lane = &s->lanes[i];
-        size_t first = (size_t)i * LANE_BYTES + TD_DEFLATE_WINDOW;
-        lane->first = first;
-        lane->room_end = first + TD_STRETCH_ROOM;
-        lane->parked = false;
-        lane->place = (struct place){i < count ? starts[i] : 0, first, lane->copies};
-        lane->limit = i < count ? starts[i + 1] : 0;
-        go_on_with_block(s, i);
-    }
+    struct lane *lane = &s->lanes[index];
+    size_t first = (size_t)index * LANE_BYTES + TD_DEFLATE_WINDOW;
+    lane->first = first;
+    lane->room_end = first + TD_STRETCH_ROOM;
+    lane->parked = lane->last = lane->ended = false;
+    lane->place = (struct place){start, first, lane->copies};
+    lane->limit = limit;
+    go_on_with_block(s, index);
+}
+
+static void decode_lanes(struct td_stretches *s, const atomic_bool *stop)
+{
     unsigned (*take)(struct td_stretches *, uint64_t) = td_has_bmi() ? take_steps_bmi : take_steps;
     uint64_t steps;
-    while ((steps = count_steps(s)) > 0 && !atomic_load_explicit(stop, memory_order_relaxed)) {
+    while ((steps = count_steps(s)) > 0 && !(stop && atomic_load_explicit(stop, memory_order_relaxed))) {
         unsigned stuck = take(s, steps);
         if (stuck < TD_STRETCHES) {
             settle(s, stuck);
             s->settled++;
         }
     }
+}
+
+void td_stretches_decode(struct td_stretches *s, const uint8_t *data, size_t size, const uint64_t *starts,
+                         unsigned count, const atomic_bool *stop)
+{
+    s->bits = td_bits_at(data, size, 0);
+    s->settled = 0;
+    s->to_end = false;
+    for (unsigned i = 0; i < TD_STRETCHES; i++)
+        begin_lane(s, i, i < count ? starts[i] : 0, i < count ? starts[i + 1] : 0);
+    decode_lanes(s, stop);
+}
+
+void td_stretches_decode_streams(struct td_stretches *s, const uint8_t *data, size_t size,
+                                 const uint64_t starts[TD_STRETCHES], const uint64_t ends[TD_STRETCHES])
+{
+    s->bits = td_bits_at(data, size, 0);
+    s->settled = 0;
+    s->to_end = true;
+    for (unsigned i = 0; i < TD_STRETCHES; i++)
+        begin_lane(s, i, starts[i], ends[i]);
+    decode_lanes(s, NULL);
+}
+
+bool td_stretches_ended(const struct td_stretches *s, unsigned index)
+{
+    return s->lanes[index].ended;
+}
+
+size_t td_stretches_reach(const struct td_stretches *s, unsigned index)
+{
+    const struct lane *lane = &s->lanes[index];
+    size_t reach = 0;
+    for (const struct copy *copy = lane->copies; copy < lane->block.copy; copy++) {
+        size_t before = copy->to - lane->first;
+        if (before >= TD_DEFLATE_WINDOW)
+            break;
+        if (copy->distance > before && copy->distance - before > reach)
+            reach = copy->distance - before;
+    }
+    return reach;
 }
 
 bool td_stretches_pay(const struct td_stretches *s)

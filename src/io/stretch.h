@@ -38,10 +38,23 @@ void td_stretches_close(struct td_stretches **stretches);
 void td_stretches_decode(struct td_stretches *stretches, const uint8_t *data, size_t size,
                          const uint64_t *starts, unsigned count, const atomic_bool *stop);
 
+/* The same with streams of their own, as the members of a zip are: each from its start, a bit, to its last
+ * block, or as far as there is room; a block that begins at its end or behind it is none of its own. An end
+ * of 0: none. */
+void td_stretches_decode_streams(struct td_stretches *stretches, const uint8_t *data, size_t size,
+                                 const uint64_t starts[TD_STRETCHES], const uint64_t ends[TD_STRETCHES]);
+
+/* Whether the last block of its stream was decoded. */
+bool td_stretches_ended(const struct td_stretches *stretches, unsigned index);
+
+/* How many bytes before its start a stretch copies from. */
+size_t td_stretches_reach(const struct td_stretches *stretches, unsigned index);
+
 /* Whether that was faster than an ordinary decoder. It is not with text, whose copies are long. */
 bool td_stretches_pay(const struct td_stretches *stretches);
 
-/* What one made, given the bytes before it; once for each. `end` gets the bit it came to. */
+/* What one made, given the bytes before it, which are before the result, too; once for each. `end` gets the
+ * bit it came to. */
 const uint8_t *td_stretches_finish(struct td_stretches *stretches, unsigned index,
                                    const uint8_t before[TD_DEFLATE_WINDOW], size_t *made, uint64_t *end);
 

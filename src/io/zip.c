@@ -403,6 +403,16 @@ static tdbg_status inflate_member(const struct td_zip *zip, const struct td_zip_
     return TDBG_OK;
 }
 
+static bool claims_too_much(const struct td_zip_member *m)
+{
+    return m->size > RATIO_FREE && (m->size - RATIO_FREE) / TD_MAX_INFLATE_RATIO > m->packed;
+}
+
+bool td_zip_can_inflate(const struct td_zip_member *m)
+{
+    return !m->defect && m->method == DEFLATED && !claims_too_much(m);
+}
+
 tdbg_status td_zip_read(const struct td_zip *zip, const struct td_zip_member *m, struct td_bundle *scratch,
                         const uint8_t **data, struct tdbg_error *error)
 {
@@ -414,7 +424,7 @@ tdbg_status td_zip_read(const struct td_zip *zip, const struct td_zip_member *m,
         *data = zip->data + m->offset;
         return TDBG_OK;
     }
-    if (m->size > RATIO_FREE && (m->size - RATIO_FREE) / TD_MAX_INFLATE_RATIO > m->packed)
+    if (claims_too_much(m))
         return td_fail_at(error, TDBG_LIMIT, m->offset,
                           "zip: claims %" PRIu64 " bytes from %" PRIu64 ", more than deflate can hold",
                           m->size, m->packed);

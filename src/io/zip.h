@@ -39,4 +39,13 @@ const struct td_zip_member *td_zip_find(const struct td_zip *zip, const char *na
 TD_CHECK tdbg_status td_zip_read(const struct td_zip *zip, const struct td_zip_member *member,
                                  struct td_bundle *scratch, const uint8_t **data, struct tdbg_error *error);
 
+/* Inflates many members at once, on several CPUs. data[i] gets the bytes of members[i]; NULL where that was
+ * not done, and td_zip_read will do it or say why not. This is work done early, and has no failure of its
+ * own: call it where all of the members will be read. */
+void td_zip_inflate(const struct td_zip *zip, const struct td_zip_member *const *members, size_t count,
+                    struct td_bundle *scratch, struct td_job *job, const uint8_t **data);
+
+/* Deflated, whole as far as the directory tells, and of a size that its packed bytes can hold. */
+bool td_zip_can_inflate(const struct td_zip_member *member);
+
 #endif

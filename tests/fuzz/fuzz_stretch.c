@@ -1,6 +1,6 @@
-/* fuzz_stretch.c: any bytes as deflate, from their start and from wherever a block seems to begin. What a
- * stretch makes of them, given 32 KiB of zeros before it, is what ISA-L makes of the same bits after the same
- * zeros. */
+/* fuzz_stretch.c: any bytes as deflate, from their start and from wherever a block seems to begin; as
+ * stretches of one stream, and as streams of their own. What is made of them, given 32 KiB of zeros before
+ * it, is what ISA-L makes of the same bits after the same zeros. */
 #include "io/stretch.h"
 
 #include <isa-l/igzip_lib.h>
@@ -34,10 +34,23 @@ static void check(const uint8_t *made, size_t count, const uint8_t *data, size_t
     free(plainly);
 }
 
+static void check_all(struct td_stretches *stretches, unsigned count, const uint8_t *data, size_t size,
+                      const uint64_t *starts)
+{
+    for (unsigned i = 0; i < count; i++) {
+        size_t made;
+        uint64_t end;
+        const uint8_t *bytes = td_stretches_finish(stretches, i, zeros, &made, &end);
+        if (end < starts[i] || end > (uint64_t)size * 8)
+            abort();
+        check(bytes, made, data, size, starts[i]);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const atomic_bool stop = false;
-    uint64_t starts[TD_STRETCHES + 1] = {0};
+    uint64_t starts[TD_STRETCHES + 1] = {0}, ends[TD_STRETCHES] = {0};
     unsigned count = 1;
     while (count < TD_STRETCHES &&
            td_deflate_find(data, size, (size_t)(starts[count - 1] / 8) + size / 5, size, &starts[count]))
@@ -47,14 +60,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!stretches)
         return 0;
     td_stretches_decode(stretches, data, size, starts, count, &stop);
-    for (unsigned i = 0; i < count; i++) {
-        size_t made;
-        uint64_t end;
-        const uint8_t *bytes = td_stretches_finish(stretches, i, zeros, &made, &end);
-        if (end < starts[i] || end > (uint64_t)size * 8)
-            abort();
-        check(bytes, made, data, size, starts[i]);
-    }
+    check_all(stretches, count, data, size, starts);
+    for (unsigned i = 0; i < count; i++)
+        ends[i] = (uint64_t)size * 8;
+    td_stretches_decode_streams(stretches, data, size, starts, ends);
+    check_all(stretches, count, data, size, starts);
     td_stretches_close(&stretches);
     return 0;
 }
