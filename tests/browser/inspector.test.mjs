@@ -27,12 +27,14 @@ before(async () => {
     flawed: { shape: [64, 96], values: changed(flawed, { [12 * 96 + 22]: -Infinity }) },
     turned: { shape: [12, 20], values: turned }, deep: { shape: [2, 3, 4, 5, 6], values: deep }, scalar: { shape: [], values: [3.5] },
     empty: { shape: [0, 4], values: [] }, tiny: { shape: [8, 8], values: noise(64, 6).map((v) => v * 1e-30) }, lonely: { shape: [3, 5], values: noise(15, 5) },
+    longer: { shape: [1, 4, 9, 6], values: noise(216, 8) },
   });
   const b = safetensors(bench.path("b.safetensors"), {
     q: { shape: qShape, values: qB }, ramp: { shape: [300, 520], values: ramp.map((v, i) => (i === 5200 ? v + 1 : v)) },
     flawed: { shape: [64, 96], values: changed(flawed, { [10 * 96 + 20]: NaN }) },
     turned: { shape: [20, 12], values: turn(turned, 12, 20) }, deep: { shape: [2, 3, 4, 5, 6], values: deep.with(719, 9) }, scalar: { shape: [], values: [3.75] },
     empty: { shape: [0, 4], values: [] }, tiny: { shape: [8, 8], values: noise(64, 7).map((v) => v * 1e-30) },
+    longer: { shape: [4, 7, 6], values: noise(168, 9) },
   });
   id = await bench.compare(a, b);
   const { pairs } = await bench.json("GET", `/comparisons/${id}/result`);
@@ -294,6 +296,21 @@ test("a mapping by hand: suggested, changed, kept", async () => {
   await later.keyboard.press("Enter");
   await later.getByText("The slices hold 20 values of A and 10 of B").waitFor();
   await bench.quiet(later);
+});
+
+test("shapes that do not line up: what both have is offered, and has its colours", async () => {
+  const page = await look("longer");
+  await page.getByText("do not line up (216 and 168 elements)").last().waitFor();
+  await page.getByRole("button", { name: "what both have", pressed: true }).waitFor();
+  const cells = page.getByRole("list", { name: "Values of B" }).getByRole("listitem");
+  await eventually(() => cells.count(), 6);
+  const depths = await cells.evaluateAll((list) => list.map((cell) => Number(cell.style.getPropertyValue("--depth"))));
+  assert.ok(depths.every((depth) => depth > 0 && depth <= 1), String(depths));
+  await page.getByLabel("A axis 2, index").fill("8");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "what both have", pressed: false }).click();
+  await eventually(() => page.getByLabel("A axis 2, index").inputValue(), "0");
+  await bench.quiet(page);
 });
 
 test("distributions count every finite value", async () => {

@@ -9,7 +9,8 @@ import { notify } from "../../ui/Notices";
 import { cellClass, cellText, depthOf, type Measure } from "./cell";
 import { useLatest } from "./latest";
 import type { Look } from "./look";
-import { type AxisCut, cutText, firstValues, mostMapped, parseCut, suggestions } from "./cuts";
+import { type AxisCut, cutText, firstValues, mostMapped, parseCut } from "./cuts";
+import { suggestions } from "./mappings";
 import { Slider } from "./Sliders";
 
 /** A moment without change before a mapping is kept: sliders change it many times a second. */
@@ -47,8 +48,13 @@ function SideCut({ letter, tensor, text, onChange }: SideProps) {
   );
 }
 
+/** The largest size in the slices, for pairs that could not be compared and have no measure. */
+const largestOf = ({ a, b }: Mapped) =>
+  Math.max(...[a, b].flatMap((side) => (side ? [side.stats.min, side.stats.max] : [])).map((x) => Math.abs(number(x))).filter(Number.isFinite), 0);
+
 function Result({ mapped, measure }: { mapped: Mapped; measure: Measure }) {
   const { difference } = mapped;
+  const largest = measure.largest || largestOf(mapped);
   const rows = [["A", mapped.a], ["B", mapped.b]] as const;
   return (
     <div class="mapped">
@@ -60,7 +66,7 @@ function Result({ mapped, measure }: { mapped: Mapped; measure: Measure }) {
           </p>
           <ol class="mapped-values" aria-label={`Values of ${letter}`}>
             {side.values.slice(0, 512).map((value, i) => (
-              <li key={i} class={cellClass(number(value), "none")} title={exact(value)} style={{ "--depth": depthOf(measure.largest, number(value)) }}>
+              <li key={i} class={cellClass(number(value), "none")} title={exact(value)} style={{ "--depth": depthOf(largest, number(value)) }}>
                 {cellText(number(value))}
               </li>
             ))}

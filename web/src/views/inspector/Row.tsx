@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 import { short } from "../../format";
 import type { Values } from "../../model";
-import { cellClass, cellText, depthOf, differenceOf, type Measure, signed } from "./cell";
+import { cellClass, cellText, depthOf, differenceOf, type Measure } from "./cell";
 import { cellLabel, indexText, Tip, useTips } from "./Tip";
 
 export interface CutProps {
@@ -41,7 +41,7 @@ export function Row({ arrays, indexOf, measure, chosen, isFlat, onGo }: CutProps
               <span class="stack-index">{isFlat || index.length === 0 ? indexText(index) : index[index.length - 1]}</span>
               {a !== undefined && <span data-side="A" class={cellClass(a, difference)} style={{ "--depth": depthOf(measure.largest, a) }}>{cellText(a)}</span>}
               {b !== undefined && <span data-side="B" class={cellClass(b, difference)} style={{ "--depth": depthOf(measure.largest, b) }}>{cellText(b)}</span>}
-              {d !== undefined && <span class="stack-difference">{Number.isNaN(d) ? "—" : signed(short(d, 2))}</span>}
+              {d !== undefined && <span class="stack-difference">{Number.isNaN(d) ? "—" : short(d, 2)}</span>}
             </li>
           );
         })}

@@ -5,7 +5,6 @@ import * as api from "../../api";
 import { exact, number, short } from "../../format";
 import type { WorstElement } from "../../model";
 import { message } from "../../state";
-import { signed } from "./cell";
 import type { Look } from "./look";
 import { indexText } from "./Tip";
 
@@ -55,7 +54,7 @@ export function WorstButtons({ worst }: { worst: WorstList }) {
 
 function difference(element: WorstElement): string {
   const d = number(element.difference);
-  return Number.isFinite(d) ? signed(short(d)) : `${short(element.a)} | ${short(element.b)}`;
+  return Number.isFinite(d) ? short(d) : `${short(element.a)} | ${short(element.b)}`;
 }
 
 export function WorstTable({ worst, id, index }: { worst: WorstList; id: string; index: number }) {

@@ -55,9 +55,6 @@ export function cellClass(value: number, difference: Difference): string {
 
 export function cellText(value: number, digits = 4): string {
   if (Number.isNaN(value)) return "NaN";
-  if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "−Inf";
-  return signed(short(value, digits));
+  if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
+  return short(value, digits);
 }
-
-/** With the minus sign of typography, as wide as a digit. */
-export const signed = (text: string) => text.replaceAll("-", "−");
