@@ -10,9 +10,9 @@ enum { FIRST_COPY = 257, LAST_SHORT_COPY = 264 };
 static uint32_t literal_entry(unsigned symbol, unsigned bits)
 {
     if (symbol < TD_DEFLATE_END)
-        return bits | symbol << 8 | UINT32_C(1) << 26;
+        return bits | symbol << 8 | UINT32_C(1) << TD_ENTRY_MADE;
     if (symbol >= FIRST_COPY && symbol <= LAST_SHORT_COPY)
-        return bits | (symbol - FIRST_COPY + 3) << 26 | TD_ENTRY_COPY;
+        return bits | (symbol - FIRST_COPY + 3) << TD_ENTRY_MADE | TD_ENTRY_COPY;
     return bits | symbol << 8 | TD_ENTRY_SLOW;
 }
 
@@ -84,8 +84,8 @@ void td_deflate_tables_fill(struct td_deflate_tables *tables, const struct td_de
     fill(tables->distances, TD_DISTANCE_BITS, codes->lengths + codes->literals, codes->distances,
          distance_entry);
     for (unsigned i = 0; i < 1 << TD_LITERAL_BITS; i++) {
-        bool byte = tables->literals[i] >> 26 == 1;
-        tables->bytes[i] = byte ? (uint16_t)tables->literals[i] : 0;
+        bool byte = tables->literals[i] >> TD_ENTRY_MADE == 1;
+        tables->bytes[i] = byte ? tables->literals[i] : 0;
     }
 }
 

@@ -8,7 +8,7 @@
  *                  0..5 bits of the code   8..23 the symbol                      31 SLOW
  *     distances    0..5 bits of the code   8..12 extra bits   16..30 the distance without them
  *     both         6 LONGER                8..23 where the table of longer codes begins    31 SLOW
- *     bytes        0..5 bits of the code   8..15 the byte;    0 for anything but a byte
+ *     bytes        as literals, but 0 for anything else than a byte
  *
  * A code of more bits than the table has goes on in a second table, of all that may follow.
  */
@@ -24,6 +24,8 @@ enum {
     TD_LONGER_DISTANCE_BITS = TD_DEFLATE_LONGEST_CODE - TD_DISTANCE_BITS
 };
 
+enum { TD_ENTRY_MADE = 26 };
+
 #define TD_ENTRY_LONGER (UINT32_C(1) << 6)
 #define TD_ENTRY_COPY (UINT32_C(1) << 30)
 #define TD_ENTRY_SLOW (UINT32_C(1) << 31)
@@ -33,7 +35,7 @@ enum {
 
 /* Codes of one length follow each other, so two at least share each prefix that is too short for them. */
 struct td_deflate_tables {
-    uint16_t bytes[1 << TD_LITERAL_BITS];
+    uint32_t bytes[1 << TD_LITERAL_BITS];
     uint32_t distances[(1 << TD_DISTANCE_BITS) + (TD_DEFLATE_DISTANCES / 2 << TD_LONGER_DISTANCE_BITS)];
     uint32_t literals[(1 << TD_LITERAL_BITS) + (TD_DEFLATE_LITERALS / 2 << TD_LONGER_LITERAL_BITS)];
 };
@@ -45,7 +47,7 @@ static inline unsigned td_entry_bits(uint32_t entry)
 
 static inline unsigned td_entry_made(uint32_t entry)
 {
-    return entry >> 26 & 15;
+    return entry >> TD_ENTRY_MADE & 15;
 }
 
 static inline unsigned td_entry_extra(uint32_t entry)

@@ -72,21 +72,22 @@ static inline uint64_t peek(uint64_t at)
     return le64toh(word) >> (at % 8);
 }
 
-/* False: the next symbol has to be looked at. An entry counts its bits in the lowest six; what else it holds
- * is added along, and cut off in the end. */
+/* False: the next symbol has to be looked at. An entry counts its bits in the lowest six, and what it makes
+ * in its highest; what else it holds is added along, and cut off in the end. A byte is written before it is
+ * known whether there is one: what comes next overwrites it. */
 static inline __attribute__((always_inline)) bool step(struct td_stretches *s, unsigned lane, struct place *p,
                                                        td_field_of *field)
 {
     const struct td_deflate_tables *t = &s->tables[lane];
     uint64_t word = peek(p->at);
-    uint32_t taken = 0;
-    for (int i = 0; i < 2; i++) {
-        uint32_t byte = t->bytes[word & ((1 << TD_LITERAL_BITS) - 1)];
-        word >>= td_entry_bits(byte);
-        s->bytes[p->out] = (uint8_t)(byte >> 8);
-        p->out += byte != 0;
-        taken += byte;
-    }
+    uint32_t first = t->bytes[word & ((1 << TD_LITERAL_BITS) - 1)];
+    word >>= td_entry_bits(first);
+    uint32_t second = t->bytes[word & ((1 << TD_LITERAL_BITS) - 1)];
+    word >>= td_entry_bits(second);
+    s->bytes[p->out] = (uint8_t)(first >> 8);
+    s->bytes[p->out + 1] = (uint8_t)(second >> 8);
+    uint32_t taken = first + second;
+    p->out += taken >> TD_ENTRY_MADE;
     uint32_t symbol = t->literals[word & ((1 << TD_LITERAL_BITS) - 1)];
     word >>= td_entry_bits(symbol);
     uint32_t distance = t->distances[word & ((1 << TD_DISTANCE_BITS) - 1)];
