@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { archive, drop, eventually, exampleDumps, open, safetensors } from "./support.mjs";
+import { archive, drop, eventually, exampleDumps, open, safetensors, titles } from "./support.mjs";
 
 let bench, a, b;
 before(async () => {
@@ -198,4 +198,31 @@ test("what was compared is listed, opens again, and can be forgotten", async () 
   await eventually(() => page.evaluate(() => /^Forget/.test(document.activeElement.getAttribute("aria-label") ?? "")), true);
   await eventually(async () => (await bench.json("GET", "/comparisons")).comparisons.some((one) => one.id === id), false);
   await bench.quiet(page);
+});
+
+test("a server that starts again has all of it: uploads, their comparison, the order, the values", async () => {
+  const page = await bench.page("/");
+  await drop(page, ".source >> nth=1", [file(archive(a), "kept_a.tar.gz"), file(archive(b), "kept_b.tar.gz")]);
+  await page.getByText("kept_a.tar.gz").waitFor();
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  await page.getByRole("heading", { name: "layer 1, query" }).waitFor();
+  const id = /\/c\/(\w+)/.exec(page.url())[1];
+  await page.goto(`${bench.address}/c/${id}?group=none`);
+  await page.locator(".pair-list").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Alt+ArrowDown");
+  await eventually(async () => (await bench.json("GET", `/comparisons/${id}/state`)).order?.slice(0, 2), [1, 0]);
+  const order = (await titles(page)).slice(0, 6);
+  await bench.quiet(page);
+
+  await bench.restart();
+  const later = await bench.page("/");
+  await later.locator(".recent-row", { hasText: "kept_a.tar.gz" }).getByRole("link").click();
+  await later.getByRole("heading", { name: "layer 1, query" }).waitFor();
+  await later.getByLabel("Group").selectOption("none");
+  await eventually(async () => (await titles(later)).slice(0, 6), order);
+  await later.keyboard.press("g");
+  await later.getByRole("button", { name: "Max diff" }).click();
+  await eventually(() => later.locator(".stack").first().getAttribute("aria-label").then((text) => text.startsWith("[9, 3, ")), true);
+  await bench.quiet(later);
 });

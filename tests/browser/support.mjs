@@ -88,6 +88,13 @@ class Bench {
     await page.context().close();
   }
 
+  /** The server ends and another begins with the same data; it has another address. */
+  async restart() {
+    await this.server.stop();
+    this.server = await serve(this.folder);
+    this.address = this.server.address;
+  }
+
   async close() {
     await this.browser.close();
     await this.server.stop();
