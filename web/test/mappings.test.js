@@ -1,6 +1,7 @@
 // Mappings that the page offers for two shapes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { firstValues } from "../src/views/inspector/cuts";
 import { suggestions } from "../src/views/inspector/mappings";
 
 const offers = (a, b, { layout = null, shape = [], at = [] } = {}) =>
@@ -31,6 +32,8 @@ test("what both have, where sizes differ", () => {
 
 test("nothing, where there is nothing in common", () => {
   assert.deepEqual(offers([5], [2, 3]), {});
+  assert.deepEqual(offers([0, 4], [3, 4]), {});
+  assert.equal(firstValues([0, 4]), "0:0,0:4");
   assert.deepEqual(suggestions({ a: { shape: [3] }, b: null, layout: null, shape: [3] }, []), []);
   assert.deepEqual(offers([], []), { "index by index": " | " });
 });

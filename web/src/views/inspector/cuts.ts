@@ -33,9 +33,10 @@ export function parseCut(text: string, shape: readonly number[]): AxisCut[] | nu
   return cuts;
 }
 
-/** The place looked at, with the first values of its last axis; as far as the axes are the same on both sides. */
+/** The place looked at, with the first values of its last axis; as far as the axes are the same on both sides. An axis
+ * without indices is kept as it is. */
 export function placesOf(shape: readonly number[], at: readonly number[]): AxisCut[] {
-  return shape.map((size, axis) => (axis === shape.length - 1
+  return shape.map((size, axis) => (axis === shape.length - 1 || size === 0
     ? { from: 0, count: Math.min(usualCount, size) }
     : { from: clip(at[axis] ?? 0, 0, size - 1), count: null }));
 }

@@ -95,9 +95,10 @@ export function suggestions(detail: PairDetail, at: readonly number[]): Suggesti
     }
   }
 
-  if (found.length === 0 && a.sizes.length === b.sizes.length) {
-    const common = placesOf(a.sizes.map((size, i) => Math.min(size, b.sizes[i] ?? 0)), at);
-    add("what both have", spread(a.ndim, a.axes, common), spread(b.ndim, b.axes, common));
+  const common = a.sizes.map((size, i) => Math.min(size, b.sizes[i] ?? 0));
+  if (found.length === 0 && a.sizes.length === b.sizes.length && !common.includes(0)) {
+    const shared = placesOf(common, at);
+    add("what both have", spread(a.ndim, a.axes, shared), spread(b.ndim, b.axes, shared));
   }
   return found;
 }
