@@ -36,6 +36,19 @@ test("pairs by hand: dragged in the dialog, chosen with the keyboard, and taken 
   await bench.quiet(page);
 });
 
+test("names of any length leave both sides of the dialog in sight", async () => {
+  const one = (side) => safetensors(bench.path(`long_${side}.safetensors`), { [`${"of_".repeat(60)}${side}`]: { shape: [4], values: noise(4, 1) } });
+  const id = await bench.compare(one("a"), one("b"), { match: "exact" });
+  const page = await bench.page(`/c/${id}`);
+  await page.getByRole("button", { name: "Pair by hand…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Pair by hand" });
+  for (const width of [800, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    assert.ok(await dialog.evaluate((box) => box.scrollWidth <= box.clientWidth), `at ${width} the dialog scrolls sideways`);
+  }
+  await bench.quiet(page);
+});
+
 test("a pair made by hand of the last two can still be taken back", async () => {
   const [one, other] = ["alone_a", "alone_b"].map((name, n) => safetensors(bench.path(`${name}.safetensors`), {
     same: { shape: [4], values: noise(4, 3) }, [["qux", "deux"][n]]: { shape: [3, 5], values: noise(15, 20 + n) },

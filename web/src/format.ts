@@ -58,6 +58,9 @@ export function similarity(x: Num): string {
 export const placeOf = (pair: Pick<Pair, "layer" | "stage" | "name">) =>
   pair.layer === null ? pair.name : `layer ${pair.layer}, ${pair.stage}`;
 
+/** A kind of mistake as people say it. */
+export const kindWords = (kind: string) => kind.replaceAll("_", " ");
+
 const TAIL = 18;
 
 /**

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { arrange, filtered, moved, regexIn, sorted, wordsTest } from "../src/pairs/arrange";
-import { isLost, lostWord } from "../src/pairs/measure";
+import { findingsOf, isLost, lostWord } from "../src/pairs/measure";
 
 const metrics = (error, more = {}) => ({ rel_l2: error, nan_a: 0, nan_b: 0, inf_a: 0, inf_b: 0, ...more });
 const tensor = (name, shape = [2]) => ({ name, dtype: "float32", shape });
@@ -81,4 +81,12 @@ test("moving before, after and to the end; beside itself nothing moves", () => {
   assert.deepEqual(moved([0, 1, 2, 3], [0, 1], { after: 2 }), [2, 0, 1, 3]);
   assert.deepEqual(moved([0, 1, 2, 3], [1], null), [0, 2, 3, 1]);
   assert.deepEqual(moved([0, 1, 2, 3], [1], { before: 1 }), [0, 1, 2, 3]);
+});
+
+test("after a likely finding nobody is told that it is unknown", () => {
+  const kinds = (...list) => findingsOf({ diagnosis: list.map(([kind, confidence]) => ({ kind, confidence, detail: "" })) }).map((one) => one.kind);
+  assert.deepEqual(kinds(["scale", 0.99], ["bias", 0.4], ["unknown", 0.1]), ["scale", "bias"]);
+  assert.deepEqual(kinds(["bias", 0.3], ["unknown", 0.1]), ["bias", "unknown"]);
+  assert.deepEqual(kinds(["unknown", 0.5]), ["unknown"]);
+  assert.deepEqual(findingsOf({}), []);
 });

@@ -73,8 +73,7 @@ export class Picture {
     this.ramps = ramps;
     if (isOtherSize) {
       this.before = null;
-      this.resize();
-      this.fit();
+      this.resize(true);
     }
     this.redraw();
   }
@@ -228,16 +227,16 @@ export class Picture {
     this.host.style.height = `${Math.round(Math.min(Math.max(needed * (isStacked ? whats.length : 1), 180), most))}px`;
   }
 
-  private resize(): void {
+  private resize(isOtherPlane = false): void {
     this.setHeight();
     this.ratio = window.devicePixelRatio || 1;
-    const hadSize = this.size.width > 0;
+    const keepsPlace = this.size.width > 0 && !isOtherPlane;
     this.size = { width: this.host.clientWidth, height: this.host.clientHeight };
     for (const canvas of [this.below, this.above]) {
       canvas.width = Math.round(this.size.width * this.ratio);
       canvas.height = Math.round(this.size.height * this.ratio);
     }
-    if (hadSize) this.move(this.camera);
+    if (keepsPlace) this.move(this.camera);
     else this.fit();
     this.draw(); // at once: a canvas that changed its size is empty until it is drawn
   }

@@ -1,6 +1,6 @@
 // What lists, charts and cards say about one pair; nothing here computes what the server has not said.
-import { number } from "../format";
-import type { Metrics, Pair, Verdict } from "../model";
+import { kindWords, number } from "../format";
+import type { Diagnosis, Metrics, Pair, Verdict } from "../model";
 
 /** Words for people; one for each verdict. */
 export const VERDICT_WORDS: Record<Verdict, string> = {
@@ -51,10 +51,17 @@ export function typesOf(pair: Pair): string {
   return `${a} → ${b}`;
 }
 
+/** The findings worth reading. "unknown" closes every diagnosis; behind one that is likely it would deny it. */
+export function findingsOf(pair: Pair): Diagnosis[] {
+  const [likeliest, ...others] = pair.diagnosis ?? [];
+  if (!likeliest) return [];
+  return [likeliest, ...others.filter((finding) => finding.kind !== "unknown" || likeliest.confidence < 0.5)];
+}
+
 /** The shortest answer to "why": a diagnosis, or where the error comes from. */
 export function whyOf(pair: Pair): string {
   const likely = pair.diagnosis?.[0];
-  if (likely) return likely.kind;
+  if (likely) return kindWords(likely.kind);
   if (pair.origin === "inherited") return "inherited";
   if (pair.origin === "born") return "born here";
   return "";

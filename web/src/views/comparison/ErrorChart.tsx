@@ -1,6 +1,6 @@
 // Error through the layers: one point for each pair in order of execution, the noise floor as a dashed line.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { placeOf, plural, short } from "../../format";
+import { kindWords, placeOf, plural, short } from "../../format";
 import type { DiffResult, Pair } from "../../model";
 import { moveTo, openPair } from "../../pairs/list";
 import { errorOf, VERDICT_WORDS } from "../../pairs/measure";
@@ -26,7 +26,7 @@ function Readout({ point, width }: { point: Point; width: number }) {
   return (
     <div class="readout" style={onLeft ? { right: `${width - point.x + 12}px` } : { left: `${point.x + 12}px` }} aria-hidden="true">
       <b>{placeOf(pair)}</b>
-      <span><Mark verdict={pair.verdict} />{VERDICT_WORDS[pair.verdict]}{pair.diagnosis?.[0] ? `: ${pair.diagnosis[0].kind}` : ""}</span>
+      <span><Mark verdict={pair.verdict} />{VERDICT_WORDS[pair.verdict]}{pair.diagnosis?.[0] ? `: ${kindWords(pair.diagnosis[0].kind)}` : ""}</span>
       <span class="dim">{Number.isFinite(error) ? `relative error ${short(error)}` : pair.reason}{pair.floor && Number.isFinite(error) ? `, floor ${short(pair.floor)}` : ""}</span>
     </div>
   );

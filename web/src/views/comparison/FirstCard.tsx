@@ -1,8 +1,8 @@
 // The answer in one card: where the two part first, by how much, what it looks like. Or that they do not.
-import { count, exact, percent, placeOf, plural, shape, short } from "../../format";
+import { count, exact, kindWords, percent, placeOf, plural, shape, short } from "../../format";
 import type { DiffResult, Pair } from "../../model";
 import { openFirstDivergence } from "../../pairs/list";
-import { errorOf, isLost, timesFloor } from "../../pairs/measure";
+import { errorOf, findingsOf, isLost, timesFloor } from "../../pairs/measure";
 import { pairAddress } from "../../router";
 import { settingsOpen } from "./SettingsPanel";
 
@@ -26,9 +26,9 @@ function Size({ pair }: { pair: Pair }) {
 function Findings({ pair }: { pair: Pair }) {
   return (
     <ol class="findings">
-      {pair.diagnosis?.slice(0, 3).map((finding) => (
+      {findingsOf(pair).slice(0, 3).map((finding) => (
         <li key={finding.kind}>
-          <b class="kind">{finding.kind}</b>
+          <b class="kind">{kindWords(finding.kind)}</b>
           <span class="meter" title={`confidence ${exact(finding.confidence)}`}><span class="track"><span class="fill" style={{ width: `${finding.confidence * 100}%` }} /></span>{percent(finding.confidence)}</span>
           <span class="why">{finding.detail}</span>
         </li>

@@ -27,7 +27,7 @@ function Chips({ summary }: { summary: Summary }) {
         return (
           <button key={filter} type="button" class={`chip ${filter}`} aria-pressed={chosen.has(filter)} disabled={n === 0 && !chosen.has(filter)}
             title={chosen.has(filter) ? `Show the others too` : `Show only ${filter}`} onClick={() => toggleFilter(filter)}>
-            <Mark verdict={MARK_OF[filter]} /><b>{count(n)}</b> {filter}
+            <Mark verdict={MARK_OF[filter]} /><b>{count(n)}</b> {filter === "errors" && n === 1 ? "error" : filter}
           </button>
         );
       })}

@@ -1,7 +1,7 @@
 // What the comparison found of this pair: verdict and rule, layout in words, diagnosis with evidence, metrics, and
 // both sides' statistics.
 import type { ComponentChildren } from "preact";
-import { count, exact, plural, shape, short, similarity, statistic } from "../../format";
+import { count, exact, kindWords, plural, shape, short, similarity, statistic } from "../../format";
 import type { Diagnosis, Layout, Num, Pair, PairDetail, TensorInfo, TensorStats, Verdict } from "../../model";
 import { isLost, measured } from "../../pairs/measure";
 import { Mark } from "../../ui/Mark";
@@ -55,7 +55,7 @@ export function Diagnoses({ list }: { list: readonly Diagnosis[] }) {
     <ol class="diagnoses" aria-label="Diagnosis, the likeliest first">
       {list.map((d, i) => (
         <li key={i}>
-          <b>{d.kind.replaceAll("_", " ")}</b>
+          <b>{kindWords(d.kind)}</b>
           <span class="meter" role="img" title={`confidence ${d.confidence}`} aria-label={`confidence ${d.confidence}`}><span class="fill" style={{ width: `${d.confidence * 100}%` }} /></span>
           <span>{d.detail}</span>
         </li>

@@ -7,6 +7,7 @@ import { planeOf } from "../../heatmap/plane";
 import { placeOf } from "../../format";
 import { useKeys } from "../../keys";
 import type { Comparison, Pair, PairDetail, TensorStats, Which } from "../../model";
+import { findingsOf } from "../../pairs/measure";
 import { CompareAgain, isOutdated } from "../comparison/Standing";
 import { AxisChoice } from "./AxisChoice";
 import { type Measure, measureOf } from "./cell";
@@ -46,6 +47,7 @@ function Head({ pair, tensor, detail }: { pair: Pair | null; tensor: TensorStats
   const a = pair?.a ?? detail?.a ?? tensor;
   const b = pair?.b ?? detail?.b ?? null;
   const title = pair ? placeOf(pair) : tensor?.name;
+  const findings = pair ? findingsOf(pair) : [];
   return (
     <header class="inspector-head">
       <h2>{title}</h2>
@@ -53,7 +55,7 @@ function Head({ pair, tensor, detail }: { pair: Pair | null; tensor: TensorStats
       {b && <SideLine letter="B" tensor={b} title={title} />}
       {pair && <VerdictLine pair={pair} />}
       {pair?.layout && <LayoutLine layout={pair.layout} />}
-      {pair?.diagnosis && pair.diagnosis.length > 0 && <Diagnoses list={pair.diagnosis} />}
+      {findings.length > 0 && <Diagnoses list={findings} />}
     </header>
   );
 }

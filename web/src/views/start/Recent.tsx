@@ -1,7 +1,7 @@
 // What was compared before, newest first.
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../../api";
-import { ago, count, plural, reasonOf, sideName, sideNames } from "../../format";
+import { ago, count, kindWords, plural, reasonOf, sideName, sideNames } from "../../format";
 import type { Comparison, Summary, Verdict } from "../../model";
 import { isUnderWay, message } from "../../state";
 import { Mark } from "../../ui/Mark";
@@ -46,7 +46,7 @@ function Outcome({ comparison }: { comparison: Comparison }) {
     case "cancelled":
       return <span class="dim">cancelled</span>;
     case "done":
-      return comparison.first ? <span class="parted">parts at <b><Name text={comparison.first.name} /></b>: {comparison.first.kind}</span>
+      return comparison.first ? <span class="parted">parts at <b><Name text={comparison.first.name} /></b>: {kindWords(comparison.first.kind)}</span>
         : <span class="dim">{comparison.kind === "diff" ? agreement(comparison.summary) : "explored"}</span>;
   }
 }
