@@ -82,6 +82,7 @@ static void route_pair(struct td_exchange *x)
         td_json_field_string(&d.json, "name", s->pair ? s->pair->name : s->tensor->name);
         td_json_key(&d.json, "shape");
         td_json_ints(&d.json, s->shape.size, (size_t)s->shape.ndim);
+        td_json_field_bool(&d.json, "as_real", s->as_real);
         put_sides(&d.json, s);
         put_stats(&d.json, "a_stats", s->has[0] ? &stats[0] : NULL);
         put_stats(&d.json, "b_stats", s->has[1] ? &stats[1] : NULL);

@@ -55,7 +55,7 @@ tdbg_status td_look_stats(const struct td_subject *s, int side, struct td_pool *
                           struct tdbg_error *error)
 {
     TD_TRY(check_side(s, side, error));
-    if (s->pair && td_pair_measured(s->pair)) {
+    if (s->pair && td_pair_measured(s->pair) && !s->as_real) {
         *out = side ? s->pair->metrics.b : s->pair->metrics.a;
         return TDBG_OK;
     }

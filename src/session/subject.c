@@ -11,13 +11,6 @@
 /* Descriptors of shards; a tensor summed over an axis of a million ranks is no honest one. */
 enum { ARENA_LIMIT = 64 << 20 };
 
-static tdbg_status aspect_init(struct td_aspect *aspect, const struct td_item *item,
-                               const struct td_steps *steps, struct td_arena *arena, struct tdbg_error *error)
-{
-    TD_TRY(td_operand_make(&aspect->operand, item, steps, arena, error));
-    return td_access_init(&aspect->access, &aspect->operand, error);
-}
-
 /* How the shards of an item become one tensor: the first step of its layout, where it has one. */
 static struct td_steps join_steps(const struct td_item *item, const struct td_steps *layout)
 {
@@ -33,20 +26,58 @@ static tdbg_status own_init(struct td_subject *s, int side, const struct td_item
                             const struct td_steps *layout, struct tdbg_error *error)
 {
     struct td_steps own = join_steps(item, layout);
-    TD_TRY(aspect_init(&s->own[side], item, &own, &s->arena, error));
+    TD_TRY(td_operand_make(&s->own[side].operand, item, &own, &s->arena, error));
+    TD_TRY(td_access_init(&s->own[side].access, &s->own[side].operand, error));
     s->items[side] = item;
     s->has[side] = true;
     return TDBG_OK;
 }
 
-static tdbg_status side_init(struct td_subject *s, int side, const struct td_item *item,
+static tdbg_status side_make(struct td_subject *s, int side, const struct td_item *item,
                              const struct td_steps *layout, struct tdbg_error *error)
 {
     struct td_steps own = join_steps(item, layout);
     TD_TRY(own_init(s, side, item, layout, error));
-    TD_TRY(aspect_init(&s->side[side], item, layout ? layout : &own, &s->arena, error));
-    s->shape = s->side[side].operand.shape;
-    s->count = s->side[side].operand.count;
+    return td_operand_make(&s->side[side].operand, item, layout ? layout : &own, &s->arena, error);
+}
+
+static bool can_be_real(const struct td_operand *o)
+{
+    for (int p = 0; p < o->part_count; p++)
+        if (!td_tensor_is_dense(&o->parts[p]) || !td_view_can_be_real(&o->parts[p].view))
+            return false;
+    return o->count <= TD_MAX_ELEMENTS / 2;
+}
+
+static void make_real(struct td_operand *o)
+{
+    for (int p = 0; p < o->part_count; p++) {
+        struct td_tensor *t = &o->parts[p];
+        t->view = td_view_as_real(&t->view);
+        t->dtype = t->view.dtype;
+        t->shape = t->view.shape;
+        t->count = t->view.count;
+    }
+    o->shape.size[o->shape.ndim++] = 2;
+    o->count *= 2;
+}
+
+/* Of the sides that were made. */
+static tdbg_status sides_begin(struct td_subject *s, struct tdbg_error *error)
+{
+    s->as_real = true;
+    for (int i = 0; i < 2; i++)
+        s->as_real = s->as_real && (!s->has[i] || can_be_real(&s->side[i].operand));
+    for (int i = 0; i < 2; i++) {
+        struct td_aspect *side = &s->side[i];
+        if (!s->has[i])
+            continue;
+        if (s->as_real)
+            make_real(&side->operand);
+        s->shape = side->operand.shape;
+        s->count = side->operand.count;
+        TD_TRY(td_access_init(&side->access, &side->operand, error));
+    }
     return TDBG_OK;
 }
 
@@ -59,10 +90,10 @@ static tdbg_status sides_init(struct td_subject *s, const struct td_pair *pair, 
         return own_init(s, 1, pair->b, NULL, error);
     }
     if (pair->a)
-        TD_TRY(side_init(s, 0, pair->a, both ? &pair->layout->a : NULL, error));
+        TD_TRY(side_make(s, 0, pair->a, both ? &pair->layout->a : NULL, error));
     if (pair->b)
-        TD_TRY(side_init(s, 1, pair->b, both ? &pair->layout->b : NULL, error));
-    return TDBG_OK;
+        TD_TRY(side_make(s, 1, pair->b, both ? &pair->layout->b : NULL, error));
+    return sides_begin(s, error);
 }
 
 tdbg_status td_subject_of_sides(struct td_subject *out, const struct td_pair *pair, struct tdbg_error *error)
@@ -103,7 +134,9 @@ tdbg_status td_subject_of_tensor(struct td_subject *out, const struct td_tensor 
     if (item && parts) {
         parts[0] = tensor;
         *item = (struct td_item){.name = tensor->name, .part_count = 1, .parts = parts};
-        status = side_init(out, 0, item, NULL, error);
+        status = side_make(out, 0, item, NULL, error);
+        if (status == TDBG_OK)
+            status = sides_begin(out, error);
     } else {
         status = td_fail_nomem(error);
     }

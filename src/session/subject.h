@@ -3,6 +3,10 @@
  * Everything a person looks at is asked for here: values, places, pictures. All answers are computed from the
  * stored values when asked, for just the part asked for; any number of threads may ask. An answer from a file
  * that was cut short in the meantime is an error, never zeros.
+ *
+ * Complex numbers are seen as their real and imaginary parts, which have signs and differences of their own: of
+ * rotary tables the moduli are all 1. Where only one side is complex, and in a side's own shape, they are seen
+ * by their moduli.
  */
 #ifndef TD_SESSION_SUBJECT_H
 #define TD_SESSION_SUBJECT_H
@@ -28,6 +32,7 @@ struct td_subject {
     const struct td_tensor *tensor; /* … which then is this */
     const struct td_item *items[2]; /* a, b: one may be NULL */
     bool has[2];
+    bool as_real;             /* complex numbers, seen as their parts on one more axis behind the others */
     bool apart;               /* two sides that do not line up: each has its `own` shape and nothing else */
     struct td_aspect side[2]; /* of those it has, in the layout of the comparison */
     struct td_aspect own[2];  /* as it is stored; shards joined as the comparison joins them */

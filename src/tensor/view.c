@@ -96,6 +96,25 @@ tdbg_status td_view_packed(struct td_view *out, const void *base, uint64_t bytes
     return TDBG_OK;
 }
 
+bool td_view_can_be_real(const struct td_view *view)
+{
+    return (view->dtype == TD_C64 || view->dtype == TD_C128) && view->shape.ndim < TD_MAX_DIMS &&
+           view->count <= TD_MAX_ELEMENTS / 2;
+}
+
+struct td_view td_view_as_real(const struct td_view *view)
+{
+    struct td_view real = *view;
+    int last = real.shape.ndim++;
+    real.dtype = view->dtype == TD_C64 ? TD_F32 : TD_F64;
+    real.count *= 2;
+    for (int i = 0; i < last; i++)
+        real.strides[i] *= 2; /* elements of half the size, within the same bytes */
+    real.shape.size[last] = 2;
+    real.strides[last] = 1;
+    return real;
+}
+
 bool td_view_is_packed(const struct td_view *view)
 {
     int64_t expected = 1;

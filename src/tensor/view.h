@@ -45,6 +45,10 @@ TD_CHECK tdbg_status td_view_packed(struct td_view *out, const void *base, uint6
 TD_CHECK tdbg_status td_packed_bytes(enum td_dtype dtype, const struct td_shape *shape, uint64_t *bytes,
                                      struct tdbg_error *error);
 
+/* Complex elements as their real and imaginary parts: one more axis, of two, behind the others. */
+bool td_view_can_be_real(const struct td_view *view);
+struct td_view td_view_as_real(const struct td_view *view);
+
 /* Row-major without gaps (axes of size 1 do not matter). */
 bool td_view_is_packed(const struct td_view *view);
 

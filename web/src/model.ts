@@ -220,6 +220,8 @@ export interface PairDetail {
   index: number;
   name: string;
   shape: number[];
+  /** Complex numbers: the last axis of `shape` holds their real and imaginary parts. */
+  as_real: boolean;
   a: TensorInfo | null;
   b: TensorInfo | null;
   layout: Layout | null;

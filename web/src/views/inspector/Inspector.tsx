@@ -55,6 +55,7 @@ function Head({ pair, tensor, detail }: { pair: Pair | null; tensor: TensorStats
       {b && <SideLine letter="B" tensor={b} title={title} />}
       {pair && <VerdictLine pair={pair} />}
       {pair?.layout && <LayoutLine layout={pair.layout} />}
+      {detail?.as_real && <p class="layout-line dim">Complex: seen as real and imaginary parts, on one more axis at the end. Metrics are of the complex numbers.</p>}
       {findings.length > 0 && <Diagnoses list={findings} />}
     </header>
   );
@@ -120,7 +121,7 @@ function CellLegend({ measure, hasBoth }: { measure: Measure; hasBoth: boolean }
 }
 
 function Body({ id, detail, pair }: { id: string; detail: PairDetail; pair: Pair | null }) {
-  const look = useMemo(() => new Look(detail.shape), []);
+  const look = useMemo(() => new Look(detail.shape, detail.as_real), []);
   const worst = useMemo(() => new WorstList(look), []);
   const hasBoth = detail.a !== null && detail.b !== null;
   const available = viewsOf(detail, look);

@@ -50,7 +50,7 @@ export class Look {
   readonly size: number;
   private written = "";
 
-  constructor(readonly shape: readonly number[]) {
+  constructor(readonly shape: readonly number[], private readonly asReal = false) {
     this.size = elementCount(shape);
     this.at = signal(shape.map(() => 0));
     this.axes = signal(this.defaultAxes());
@@ -130,8 +130,10 @@ export class Look {
     };
   }
 
+  /** The last two; the parts of complex numbers are no side of a picture where there are others. */
   private defaultAxes(): [number, number] {
-    return [Math.max(this.shape.length - 2, 0), Math.max(this.shape.length - 1, 0)];
+    const last = this.shape.length - (this.asReal && this.shape.length > 2 ? 2 : 1);
+    return [Math.max(last - 1, 0), Math.max(last, 0)];
   }
 
   /** A long vector would be a hair line: it is folded into a square. */
