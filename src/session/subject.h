@@ -4,9 +4,9 @@
  * stored values when asked, for just the part asked for; any number of threads may ask. An answer from a file
  * that was cut short in the meantime is an error, never zeros.
  *
- * Complex numbers are seen as their real and imaginary parts, which have signs and differences of their own: of
- * rotary tables the moduli are all 1. Where only one side is complex, and in a side's own shape, they are seen
- * by their moduli.
+ * Complex numbers are seen as their real and imaginary parts, which have signs and differences of their own:
+ * of rotary tables the moduli are all 1. Where only one side is complex, and in a side's own shape, they are
+ * seen by their moduli.
  */
 #ifndef TD_SESSION_SUBJECT_H
 #define TD_SESSION_SUBJECT_H
