@@ -40,8 +40,7 @@ static int fill(const struct td_diff *diff, struct bar *bars, int64_t layers)
         double error = isfinite(p->metrics.rel_l2) ? p->metrics.rel_l2 : 1;
         b->error = fmax(b->error, error);
         b->floor = fmax(b->floor, p->ruling.floor);
-        const struct td_metrics *m = &p->metrics;
-        b->lost = b->lost || m->nan_a + m->nan_b > 2 * m->nan_both || m->inf_a + m->inf_b > 2 * m->inf_same;
+        b->lost = b->lost || td_metrics_lost(&p->metrics) > 0;
         b->diverged = b->diverged || p->ruling.verdict == TD_DIVERGED;
     }
     return n;

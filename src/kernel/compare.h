@@ -45,6 +45,12 @@ static inline uint64_t td_metrics_mixed(const struct td_metrics *m)
     return sum - either - m->nan_both - m->inf_same;
 }
 
+/* Places where a NaN or an infinity of one side is not on the other. */
+static inline uint64_t td_metrics_lost(const struct td_metrics *m)
+{
+    return m->count - m->paired - m->nan_both - m->inf_same;
+}
+
 /* The same of values that were read already, on the calling thread. */
 TD_CHECK tdbg_status td_measure_doubles(const double *a, const double *b, int64_t count,
                                         struct td_metrics *out, struct tdbg_error *error);

@@ -338,8 +338,7 @@ static tdbg_status put_summary(struct td_json *j, const struct part *a, const st
     int64_t count = a->count < b->count ? a->count : b->count;
     struct td_metrics m;
     TD_TRY(td_measure_doubles(a->values, b->values, count, &m, error));
-    bool shared =
-        m.nan_a == m.nan_both && m.nan_b == m.nan_both && m.inf_a == m.inf_same && m.inf_b == m.inf_same;
+    bool shared = td_metrics_lost(&m) == 0;
     td_json_begin_object(j);
     put_part_stats(j, "tensor1_stats", &m.a);
     put_part_stats(j, "tensor2_stats", &m.b);

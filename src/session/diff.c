@@ -232,6 +232,12 @@ static double size_of_error(const struct td_metrics *m)
     return lost || !isfinite(m->rel_l2) ? INFINITY : m->rel_l2;
 }
 
+/* A NaN that only one side has is no small error, however close the rest is. */
+static double size_to_explain(const struct td_metrics *m)
+{
+    return td_metrics_lost(m) > 0 ? INFINITY : m->rel_l2;
+}
+
 /* A tensor that feeds this one diverged, by enough to explain it. In a run that went wrong the first that is
  * asked mostly does: the search must not take the square of a long run's length. */
 static bool inherits(const struct td_diff *diff, const struct td_pair *p)
@@ -241,7 +247,7 @@ static bool inherits(const struct td_diff *diff, const struct td_pair *p)
         if (q == p || q->ruling.verdict != TD_DIVERGED)
             continue;
         double fed = size_of_error(&q->metrics);
-        if (fed > 0 && p->metrics.rel_l2 <= AMPLIFICATION * fed && td_feeds(q->a, p->a))
+        if (fed > 0 && size_to_explain(&p->metrics) <= AMPLIFICATION * fed && td_feeds(q->a, p->a))
             return true;
     }
     return false;

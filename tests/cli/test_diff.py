@@ -163,6 +163,20 @@ def test_only_born_leaves_out_what_is_inherited(tdbg, tmp_path):
     assert [p["name"] for p in compare(tdbg, tmp_path / "a", tmp_path / "b", "--only", "born")["pairs"]] == ["1_query.npy"]
 
 
+def test_a_nan_is_born_where_nothing_before_it_is_lost(tdbg, tmp_path):
+    rng = np.random.default_rng(5)
+    a = {f"{n}_{s}": rng.standard_normal((8, 16)) for n in range(2) for s in ("query", "query_final", "post_attn")}
+    b = {n: x * (1 if n.startswith("0") else 2) for n, x in a.items()}
+    b["1_query_final"][3, 5] = np.nan
+    b["1_post_attn"][2] = np.nan
+    dump(tmp_path / "a", a)
+    dump(tmp_path / "b", b)
+    answer = compare(tdbg, tmp_path / "a", tmp_path / "b")
+    assert {p["name"]: p["origin"] for p in answer["pairs"] if "origin" in p} == {
+        "1_query.npy": "born", "1_query_final.npy": "born", "1_post_attn.npy": "inherited"}
+    assert {p["name"]: p for p in answer["pairs"]}["1_query_final.npy"]["diagnosis"][0]["kind"] == "nan"
+
+
 def test_layout_by_hand_reports_what_does_not_fit(tdbg, tmp_path):
     x = np.arange(24.0).reshape(4, 6)
     reason = lambda text: single(tdbg, tmp_path, x, x, "--layout", text, status=2)["reason"]
