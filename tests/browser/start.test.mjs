@@ -1,8 +1,9 @@
 // The first page: dropping, picking and opening inputs, and what was compared before.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { archive, drop, eventually, exampleDumps, open, safetensors, titles } from "./support.mjs";
+import { archive, drop, dropPaths, eventually, exampleDumps, open, safetensors, titles } from "./support.mjs";
 
 let bench, a, b;
 before(async () => {
@@ -34,10 +35,43 @@ test("one file on each side, swapped, and picked with the file dialog", async ()
   await bench.quiet(page);
 });
 
-test("more files than sides are refused in words", async () => {
+test("more files than sides are one input; a folder is chosen whole", async () => {
   const page = await bench.page("/");
-  await drop(page, ".source >> nth=0", ["x", "y", "z"].map((name) => ({ name, bytes: Buffer.from("1") })));
-  await page.getByText("3 files at once: two at most").waitFor();
+  const names = readdirSync(a);
+  await drop(page, ".source >> nth=0", names.map((name) => file(join(a, name), name)));
+  await page.getByText(`${names.length} files, `).waitFor();
+  await page.getByLabel("Folder for B").setInputFiles(b);
+  await page.locator(".source").nth(1).getByText("b.tar").waitFor();
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  await page.locator(".chip.diverged", { hasText: "28 diverged" }).waitFor();
+  await page.getByRole("heading", { name: "layer 1, query" }).waitFor();
+  await bench.quiet(page);
+});
+
+test("a folder is dropped with all that is in it, but what is hidden", async () => {
+  const top = bench.path("dropped run");
+  const long = `${"a layer with a name that no plain header of a tar holds ".repeat(3)}ü.npy`;
+  for (const [inside, name] of [["deep/er", "1_key.npy"], ["deep", long], [".git", "index.npy"], ["", ".hidden.npy"]]) {
+    mkdirSync(join(top, inside), { recursive: true });
+    copyFileSync(join(a, "0_query.npy"), join(top, inside, name));
+  }
+  mkdirSync(join(top, "many"));
+  for (let i = 0; i < 250; i++) copyFileSync(join(a, "0_query.npy"), join(top, "many", `${i}_query.npy`)); // browsers tell a hundred at a time
+  const page = await bench.page("/?tab=explore");
+  await dropPaths(page, ".source", [top]);
+  await page.getByText("252 files, ").waitFor();
+  await page.getByRole("button", { name: "Explore", exact: true }).click();
+  await page.getByText("252 tensors").waitFor();
+  const { tensors } = await bench.json("GET", `/comparisons/${page.url().split("/").pop()}/result`);
+  assert.deepEqual(tensors.map((tensor) => tensor.name).filter((name) => !name.startsWith("many/")).sort(), [`deep/${long}`, "deep/er/1_key.npy"]);
+  await bench.quiet(page);
+});
+
+test("a folder with nothing in it is refused in words", async () => {
+  mkdirSync(bench.path("empty"));
+  const page = await bench.page("/");
+  await dropPaths(page, ".source >> nth=1", [bench.path("empty")]);
+  await page.getByRole("alert").getByText("empty: no files in it").waitFor();
   await bench.quiet(page);
 });
 
@@ -92,7 +126,8 @@ test("a typed path counts as it stands, and is taken when the focus leaves by Ta
   await eventually(() => page.evaluate(() => document.activeElement.textContent.trim()), "Browse");
   await page.keyboard.press("Tab");
   await page.locator(".chosen").waitFor();
-  await page.keyboard.press("Tab"); // from "Choose file…" of B to its path
+  await page.keyboard.press("Tab"); // from "Choose files…" of B
+  await page.keyboard.press("Tab"); // over "Choose folder…" to its path
   await page.keyboard.type(b);
   await eventually(() => compare.isEnabled(), true);
   await page.keyboard.press("Tab");

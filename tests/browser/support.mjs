@@ -164,6 +164,14 @@ export async function drop(page, selector, files) {
   for (const type of ["dragenter", "dragover", "drop"]) await page.dispatchEvent(selector, type, { dataTransfer: transfer });
 }
 
+/** Files and folders of the disk dropped onto an element, by the hand of the debugger: a page cannot make a folder. */
+export async function dropPaths(page, selector, files) {
+  const { x, y, width, height } = await page.locator(selector).boundingBox();
+  const session = await page.context().newCDPSession(page);
+  for (const type of ["dragEnter", "dragOver", "drop"])
+    await session.send("Input.dispatchDragEvent", { type, x: x + width / 2, y: y + height / 2, data: { items: [], files, dragOperationsMask: 1 } });
+}
+
 /** What the list shows, row by row: the first text of each. */
 export const titles = (page) =>
   page.locator(".pair-list .row").evaluateAll((rows) =>

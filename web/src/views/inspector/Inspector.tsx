@@ -172,7 +172,7 @@ function Body({ id, detail, pair }: { id: string; detail: PairDetail; pair: Pair
 function ByHand({ id, pair }: { id: string; pair: Pair }) {
   const look = useMemo(() => new Look([]), []);
   useEffect(() => look.follow(), []);
-  const detail: PairDetail = { index: pair.index, name: pair.name, shape: [], a: pair.a, b: pair.b, layout: null, metrics: null, a_stats: null, b_stats: null };
+  const detail: PairDetail = { index: pair.index, name: pair.name, shape: [], as_real: false, a: pair.a, b: pair.b, layout: null, metrics: null, a_stats: null, b_stats: null };
   return <Mapping id={id} detail={detail} look={look} measure={measureOf(pair, null, null, undefined)} />;
 }
 

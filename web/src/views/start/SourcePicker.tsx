@@ -1,13 +1,15 @@
 // One side of a comparison: a file of this browser (dropped or picked, then uploaded) or a path on the machine
 // of the server (opened where it is, never copied).
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { bytes, percent } from "../../format";
+import { bytes, percent, plural } from "../../format";
 import { FileIcon, FolderIcon } from "../../ui/icons";
 import { Name } from "../../ui/Name";
 import { Progress } from "../../ui/Progress";
+import { message } from "../../state";
 import { FolderDialog } from "./FolderDialog";
+import { dropped, type Given, picked } from "./given";
 
-export type Choice = { kind: "file"; file: File } | { kind: "path"; path: string };
+export type Choice = ({ kind: "file" } & Given) | { kind: "path"; path: string };
 
 interface Props {
   label: string;
@@ -20,7 +22,8 @@ interface Props {
   error: string | null;
   onChoose: (choice: Choice | null) => void;
   onType: (path: string) => void;
-  onFiles: (files: File[]) => void;
+  onGiven: (given: Given[]) => void;
+  onTrouble: (text: string) => void;
 }
 
 function Chosen({ choice, progress, onClear }: { choice: Choice; progress: number | null; onClear: () => void }) {
@@ -30,7 +33,12 @@ function Chosen({ choice, progress, onClear }: { choice: Choice; progress: numbe
   return (
     <div class="chosen">
       <p><FileIcon /><Name text={choice.kind === "file" ? choice.file.name : choice.path} /></p>
-      {choice.kind === "file" && <p class="dim">{progress === null ? `${bytes(choice.file.size)}, will be uploaded` : `${percent(progress)} of ${bytes(choice.file.size)} uploaded`}</p>}
+      {choice.kind === "file" && (
+        <p class="dim">
+          {choice.holds !== undefined && `${plural(choice.holds, "file")}, `}
+          {progress === null ? `${bytes(choice.file.size)}, will be uploaded` : `${percent(progress)} of ${bytes(choice.file.size)} uploaded`}
+        </p>
+      )}
       {choice.kind === "path" && <p class="dim">on this machine, opened in place</p>}
       {progress !== null ? <Progress label={`Upload of ${choice.kind === "file" ? choice.file.name : ""}`} share={progress} />
         : <button type="button" ref={another} class="plain" onClick={onClear}>Choose another</button>}
@@ -68,32 +76,59 @@ function PathField({ label, typed, onType, onPath }: PathProps) {
   );
 }
 
-export function SourcePicker({ label, hint, choice, typed, progress, error, onChoose, onType, onFiles }: Props) {
-  const [over, setOver] = useState(false);
+interface PickProps {
+  label: string;
+  isFolder?: boolean;
+  onPick: (files: File[]) => void;
+}
+
+function Pick({ label, isFolder = false, onPick }: PickProps) {
   const picker = useRef<HTMLInputElement>(null);
+  const picked = () => {
+    onPick([...(picker.current?.files ?? [])]);
+    picker.current!.value = "";
+  };
+  const ofFolders = { webkitdirectory: isFolder }; // unknown to the types of JSX
+  return (
+    <>
+      <button type="button" onClick={() => picker.current!.click()}>{isFolder ? <><FolderIcon /> Choose folder…</> : <><FileIcon /> Choose files…</>}</button>
+      <input ref={picker} type="file" multiple {...ofFolders} hidden aria-label={`${isFolder ? "Folder" : "Files"} for ${label}`} onChange={picked} />
+    </>
+  );
+}
+
+export function SourcePicker({ label, hint, choice, typed, progress, error, onChoose, onType, onGiven, onTrouble }: Props) {
+  const [over, setOver] = useState(false);
+  const [reading, setReading] = useState(false);
+  const take = async (given: () => Promise<Given[]> | Given[]) => {
+    setReading(true);
+    try {
+      const list = await given();
+      if (list.length > 0) onGiven(list);
+    } catch (reason) {
+      onTrouble(message(reason));
+    }
+    setReading(false);
+  };
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    onFiles([...(event.dataTransfer?.files ?? [])]);
+    if (event.dataTransfer) void take(() => dropped(event.dataTransfer!));
   };
-  const picked = () => {
-    onFiles([...(picker.current?.files ?? [])]);
-    picker.current!.value = "";
-  };
+  const pick = (files: File[]) => void take(() => picked(files));
   return (
     <section class={`panel source${over ? " over" : ""}`} aria-label={label}
       onDragOver={(event) => { event.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={drop}>
       <h2>{label}</h2>
       {choice ? <Chosen choice={choice} progress={progress} onClear={() => onChoose(null)} /> : (
         <>
-          <p class="dim drop-hint">{hint}</p>
-          <div class="source-actions">
-            <button type="button" onClick={() => picker.current!.click()}>Choose file…</button>
-            <PathField label={label} typed={typed} onType={onType} onPath={(path) => onChoose({ kind: "path", path })} />
+          <div class="drop-hint">
+            <p class="dim">{reading ? "Reading the folder…" : hint}</p>
+            <div class="buttons"><Pick label={label} onPick={pick} /><Pick label={label} isFolder onPick={pick} /></div>
           </div>
+          <PathField label={label} typed={typed} onType={onType} onPath={(path) => onChoose({ kind: "path", path })} />
         </>
       )}
-      <input ref={picker} type="file" multiple hidden aria-label={`File for ${label}`} onChange={picked} />
       {error && <p class="field-error" role="alert">{error}</p>}
     </section>
   );

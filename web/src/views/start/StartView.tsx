@@ -8,6 +8,7 @@ import { message } from "../../state";
 import { SwapIcon } from "../../ui/icons";
 import { TopBar } from "../comparison/Header";
 import { Recent } from "./Recent";
+import { type Given, together } from "./given";
 import { SourcePicker, type Choice } from "./SourcePicker";
 
 type Tab = "compare" | "explore" | "mixed";
@@ -56,10 +57,10 @@ function Opening({ tab }: { tab: Tab }) {
   useEffect(() => void api.status().then((status) => setLimit(status.limits.upload), () => setLimit(null)), []);
   const wanted = tab === "explore" ? 1 : 2;
 
-  /** One file is for the side it fell on; more are shared out in the order they came. */
-  const takeFiles = (at: number, files: File[]) => {
-    if (files.length > wanted) return change(at, { error: `${files.length} files at once: ${wanted === 2 ? "two" : "one"} at most. An archive holds many.` });
-    files.forEach((file, n) => change(files.length > 1 ? n : at, { choice: { kind: "file", file }, typed: "", progress: null, error: null }));
+  /** One is for the side it fell on; one for each side are shared out in the order they came; more belong together. */
+  const take = (at: number, given: Given[]) => {
+    const list = given.length > wanted ? [together(given)] : given;
+    list.forEach((one, n) => change(list.length > 1 ? n : at, { choice: { kind: "file", ...one }, typed: "", progress: null, error: null }));
   };
   // One that is not wanted any more goes no further: when the other failed, and when somebody has left.
   const sending = useRef<AbortController | null>(null);
@@ -94,7 +95,7 @@ function Opening({ tab }: { tab: Tab }) {
     }
   };
   const ready = sides.slice(0, wanted).every((side) => chosenOf(side) !== null);
-  const hint = wanted === 2 ? "Drop a file here, or both at once" : "Drop a file here";
+  const hint = wanted === 2 ? "Drop files or a folder here, or both sides at once" : "Drop files or a folder here";
   const shown = sides.some((side) => side.error === error) ? null : error;
   return (
     <>
@@ -102,7 +103,7 @@ function Opening({ tab }: { tab: Tab }) {
         {Array.from({ length: wanted }, (_, at) => (
           <SourcePicker key={at} label={wanted === 1 ? "Input" : at === 0 ? "A, the reference" : "B"} hint={hint} {...sides[at]!}
             onChoose={(choice) => { setError(null); change(at, { choice, typed: "", error: null }); }}
-            onType={(typed) => change(at, { typed, error: null })} onFiles={(files) => takeFiles(at, files)} />
+            onType={(typed) => change(at, { typed, error: null })} onGiven={(given) => take(at, given)} onTrouble={(text) => change(at, { error: text })} />
         ))}
       </div>
       <div class="begin">
