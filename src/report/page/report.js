@@ -19,6 +19,8 @@
     identical: "M5 1.75a3.25 3.25 0 1 0 .01 0Z", only_a: "M1.5 1.5V8.5H5", only_b: "M8.5 1.5V8.5H5",
   };
 
+  const kindWords = (kind) => kind.replaceAll("_", " ");
+
   // --- small tools ------------------------------------------------------------------------------------------
 
   function element(tag, properties, ...children) {
@@ -69,7 +71,7 @@
   const isFirst = (p) => diff.first_divergence !== null && p.index === diff.first_divergence.index;
 
   function whyText(p) {
-    if (p.diagnosis && p.diagnosis.length) return p.diagnosis[0].kind;
+    if (p.diagnosis && p.diagnosis.length) return kindWords(p.diagnosis[0].kind);
     if (p.origin === "inherited") return "inherited";
     return p.verdict === "error" ? p.reason : "";
   }
@@ -240,10 +242,12 @@
 
   function findingsList(diagnosis) {
     const list = element("ol", { className: "findings" });
-    for (const f of diagnosis) {
+    // "unknown" closes every diagnosis; behind one that is likely it would deny it.
+    const worthReading = diagnosis.filter((f, i) => i === 0 || f.kind !== "unknown" || diagnosis[0].confidence < 0.5);
+    for (const f of worthReading) {
       const bar = element("i", {});
       bar.style.setProperty("--share", String(Math.min(Math.max(number(f.confidence), 0), 1)));
-      list.append(element("li", {}, element("span", { className: "kind" }, f.kind),
+      list.append(element("li", {}, element("span", { className: "kind" }, kindWords(f.kind)),
         element("span", { className: "meter" }, bar, short(100 * number(f.confidence), 3) + " % confidence"), element("span", { className: "why" }, f.detail)));
     }
     return list;
