@@ -255,6 +255,19 @@ test("long names: a row that no layer heads tells its layer, and the header the 
   await bench.quiet(page);
 });
 
+test("a name that has room is not cut, whatever parts it has", async () => {
+  const names = ["gate_proj.weight", "l.gate_proj.weights", "ab.cdefghijklmnopqrstu", "model.layers.3.mlp.gate_proj.weight", "layers.12.mlp.up_proj.weight"];
+  const sides = ["x", "y"].map((side, seed) => safetensors(bench.path(`room_${side}.safetensors`),
+    Object.fromEntries(names.map((name, n) => [name, { shape: [4], values: noise(4, n + seed) }]))));
+  const page = await bench.page(`/c/${await bench.compare(...sides, { match: "exact" })}?group=none`);
+  await page.locator(".row.pair").nth(names.length - 1).waitFor();
+  const cut = await page.locator(".row.pair .name > span").evaluateAll((parts) => parts.filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.textContent));
+  assert.deepEqual(cut, []);
+  const tag = await page.locator(".row.pair .tag").evaluate((one) => one.getBoundingClientRect().right <= one.closest(".cell").getBoundingClientRect().right);
+  assert.ok(tag, "the mark of the first divergence is whole");
+  await bench.quiet(page);
+});
+
 test("an input that changes on disk is noticed, and compared again", async () => {
   const copy = bench.path("moving");
   cpSync(a, copy, { recursive: true });
