@@ -1,9 +1,14 @@
 /* pool.c: see pool.h.
  *
  * The workers sleep on `wake` until `round` changes, then draw indices from one atomic counter until it runs
- * out; the caller draws as well and then waits on `idle` for the last worker to come back. One loop at a
- * time: `entry` makes a second caller wait its turn. Which thread runs which index is left to chance on
- * purpose: it balances itself, and nothing may depend on it.
+ * out; the caller draws as well and then waits on `idle` for the last worker that came. One that comes when
+ * nothing is left to draw finds the loop closed: where others keep the CPUs busy nobody waits for it. One
+ * loop at a time: `entry` makes a second caller wait its turn. Which thread runs which index is left to
+ * chance on purpose: it balances itself, and nothing may depend on it.
+ *
+ * On a virtual machine Linux takes a CPU that rests for one that the host has taken away. It then wakes a
+ * thread on the CPU of whoever wakes it, where it may wait for milliseconds while the other CPU rests. So
+ * sleeping workers are sent elsewhere, and each may use all its CPUs again as soon as it runs.
  *
  * A loop on borrowed threads is cut into parts of neighbouring indices, because threads that are given parts
  * in order often find in their own caches what they wrote themselves. How the lender waits for its threads is
@@ -26,12 +31,22 @@ enum { MAX_THREADS = 256 };
  * many loops are not lent. The shortest turn that a scheduler gives is a few milliseconds. */
 enum { VAIN_NS = 1000000, REST = 64 };
 
+/* More workers than this spread by themselves, and to send them all would take long. */
+enum { MOST_SENT = 8 };
+
+struct worker {
+    struct td_pool *pool;
+    pthread_t thread;
+    bool sent;      /* guarded by the pool's lock: not to the caller's CPU; */
+    cpu_set_t cpus; /* … these are its own */
+};
+
 struct td_pool {
     pthread_mutex_t entry, lock;
     pthread_cond_t wake, idle;
-    uint64_t round; /* guarded by lock, as are busy and closing */
-    int busy;
-    bool closing;
+    uint64_t round;     /* guarded by lock, as are the next three */
+    bool open, closing; /* open: whoever comes may draw */
+    int busy;           /* workers that draw */
 
     void (*task)(void *context, uint64_t i);
     void *context;
@@ -42,8 +57,8 @@ struct td_pool {
     void *lender;
     _Atomic int rest; /* loops that it is not asked for */
 
-    int workers; /* threads beside the caller */
-    pthread_t threads[];
+    int worker_count; /* threads beside the caller */
+    struct worker workers[];
 };
 
 static void draw(struct td_pool *pool)
@@ -58,7 +73,8 @@ static void draw(struct td_pool *pool)
 
 static void *work(void *argument)
 {
-    struct td_pool *pool = argument;
+    struct worker *worker = argument;
+    struct td_pool *pool = worker->pool;
     uint64_t seen = 0;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
@@ -67,6 +83,12 @@ static void *work(void *argument)
         if (pool->closing)
             break;
         seen = pool->round;
+        if (worker->sent)
+            (void)sched_setaffinity(0, sizeof worker->cpus, &worker->cpus);
+        worker->sent = false;
+        if (!pool->open)
+            continue;
+        pool->busy++;
         pthread_mutex_unlock(&pool->lock);
         draw(pool);
         pthread_mutex_lock(&pool->lock);
@@ -104,7 +126,7 @@ tdbg_status td_pool_open(struct td_pool **out, int threads, struct tdbg_error *e
     if (threads == 0)
         TD_TRY(td_pool_wanted(&threads, error));
 
-    struct td_pool *pool = calloc(1, sizeof *pool + (size_t)(threads - 1) * sizeof pool->threads[0]);
+    struct td_pool *pool = calloc(1, sizeof *pool + (size_t)(threads - 1) * sizeof pool->workers[0]);
     if (!pool)
         return td_fail_nomem(error);
     pthread_mutex_init(&pool->entry, NULL);
@@ -112,13 +134,14 @@ tdbg_status td_pool_open(struct td_pool **out, int threads, struct tdbg_error *e
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->idle, NULL);
     for (int i = 0; i < threads - 1; i++) {
-        int code = pthread_create(&pool->threads[i], NULL, work, pool);
+        pool->workers[i].pool = pool;
+        int code = pthread_create(&pool->workers[i].thread, NULL, work, &pool->workers[i]);
         if (code != 0) {
             td_pool_close(&pool);
             errno = code;
             return td_fail_errno(error, "cannot start a thread");
         }
-        pool->workers++;
+        pool->worker_count++;
     }
     *out = pool;
     return TDBG_OK;
@@ -143,8 +166,8 @@ void td_pool_close(struct td_pool **slot)
     pool->closing = true;
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
-    for (int i = 0; i < pool->workers; i++)
-        pthread_join(pool->threads[i], NULL);
+    for (int i = 0; i < pool->worker_count; i++)
+        pthread_join(pool->workers[i].thread, NULL);
     pthread_cond_destroy(&pool->idle);
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->lock);
@@ -155,7 +178,7 @@ void td_pool_close(struct td_pool **slot)
 
 int td_pool_threads(const struct td_pool *pool)
 {
-    return pool->lend ? MAX_THREADS : pool->workers + 1;
+    return pool->lend ? MAX_THREADS : pool->worker_count + 1;
 }
 
 /* A loop on borrowed threads. */
@@ -216,6 +239,20 @@ static bool rests(struct td_pool *pool)
            atomic_fetch_sub_explicit(&pool->rest, 1, memory_order_relaxed) > 0;
 }
 
+static void send_elsewhere(struct td_pool *pool)
+{
+    int here = sched_getcpu();
+    for (int i = 0; i < pool->worker_count && pool->worker_count <= MOST_SENT && here >= 0; i++) {
+        struct worker *worker = &pool->workers[i];
+        if (worker->sent || pthread_getaffinity_np(worker->thread, sizeof worker->cpus, &worker->cpus) != 0)
+            continue;
+        cpu_set_t others = worker->cpus;
+        CPU_CLR((size_t)here, &others);
+        worker->sent =
+            CPU_COUNT(&others) > 0 && pthread_setaffinity_np(worker->thread, sizeof others, &others) == 0;
+    }
+}
+
 void td_pool_run(struct td_pool *pool, uint64_t count, void (*task)(void *context, uint64_t i), void *context)
 {
     bool alone = !pool || (pool->lend && (count < 2 || rests(pool)));
@@ -234,14 +271,16 @@ void td_pool_run(struct td_pool *pool, uint64_t count, void (*task)(void *contex
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
 
     pthread_mutex_lock(&pool->lock);
-    pool->busy = pool->workers;
     pool->round++;
+    pool->open = true;
+    send_elsewhere(pool);
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
 
     draw(pool);
 
     pthread_mutex_lock(&pool->lock);
+    pool->open = false;
     while (pool->busy > 0)
         pthread_cond_wait(&pool->idle, &pool->lock);
     pthread_mutex_unlock(&pool->lock);

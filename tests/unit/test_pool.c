@@ -4,6 +4,7 @@
 #include "base/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,6 +39,60 @@ static void every_index_once(void **state)
         td_pool_close(&pool);
         assert_null(pool);
     }
+}
+
+struct few {
+    atomic_int seen[3];
+};
+
+static void mark_few(void *context, uint64_t i)
+{
+    atomic_fetch_add(&((struct few *)context)->seen[i], 1);
+}
+
+/* So short that most workers come when a loop is over, and its context is gone. */
+static void short_loops_one_after_the_other(void **state)
+{
+    (void)state;
+    struct td_pool *pool = NULL;
+    assert_ok(td_pool_open(&pool, 4, NULL));
+    for (int round = 0; round < 20000; round++) {
+        struct few *few = calloc(1, sizeof *few);
+        assert_non_null(few);
+        td_pool_run(pool, 3, mark_few, few);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(few->seen[i], 1);
+        free(few);
+    }
+    td_pool_close(&pool);
+}
+
+struct allowed {
+    cpu_set_t cpus;
+    atomic_int other;
+};
+
+static void look_at_cpus(void *context, uint64_t i)
+{
+    struct allowed *allowed = context;
+    cpu_set_t cpus;
+    (void)i;
+    usleep(1000); /* so that every worker gets some */
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0 || !CPU_EQUAL(&cpus, &allowed->cpus))
+        atomic_fetch_add(&allowed->other, 1);
+}
+
+static void workers_may_use_all_cpus(void **state)
+{
+    (void)state;
+    struct allowed allowed = {.other = 0};
+    struct td_pool *pool = NULL;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed.cpus, &allowed.cpus), 0);
+    assert_ok(td_pool_open(&pool, 4, NULL));
+    for (int round = 0; round < 5; round++)
+        td_pool_run(pool, 20, look_at_cpus, &allowed);
+    assert_int_equal(allowed.other, 0);
+    td_pool_close(&pool);
 }
 
 /* What a lender was asked for. */
@@ -141,6 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_index_once),
+        cmocka_unit_test(short_loops_one_after_the_other),
+        cmocka_unit_test(workers_may_use_all_cpus),
         cmocka_unit_test(every_index_once_on_borrowed_threads),
         cmocka_unit_test(threads_that_do_not_come_are_not_waited_for_again),
         cmocka_unit_test(threads_from_the_environment),
