@@ -184,6 +184,28 @@ test("axes are chosen, swapped, and the tensor folded", async () => {
   await bench.quiet(page);
 });
 
+/** How many points of the picture have a colour. */
+const pointsOf = (page, [r, g, b]) => page.evaluate(([red, green, blue]) => {
+  const source = document.querySelector(".heatmap-host canvas");
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [source.width, source.height];
+  const c = copy.getContext("2d");
+  c.drawImage(source, 0, 0);
+  const { data } = c.getImageData(0, 0, copy.width, copy.height);
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4) count += data[i] === red && data[i + 1] === green && data[i + 2] === blue && data[i + 3] === 255;
+  return count;
+}, [r, g, b]);
+
+test("behind the end of a folded tensor is nothing, and no NaN", async () => {
+  const NAN = [214, 24, 160];
+  for (const [name, query, hasSome] of [["stack", "fold=70", false], ["stack", "fold=1", false], ["flawed", "fold=70", true]]) {
+    const page = await heatmap(name, query); // the last of 26 rows has 50; all are whole; one value is NaN
+    await eventually(async () => (await pointsOf(page, NAN)) > 0, hasSome);
+    await bench.quiet(page);
+  }
+});
+
 test("a browser without WebGL2 is told so, and the rest goes on", async () => {
   const page = await bench.page("/");
   await page.addInitScript(() => {

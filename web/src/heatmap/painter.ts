@@ -27,6 +27,7 @@ uniform vec2 limits;
 uniform float knee;
 uniform bool signedRange;
 uniform vec3 nanColour, infColour;
+uniform ivec2 end; // where in the last row the tensor has ended: column, row
 in vec2 place;
 out vec4 colour;
 float bend(float v) {
@@ -36,7 +37,9 @@ float bend(float v) {
 }
 void main() {
   ivec2 size = textureSize(values, 0);
-  float v = texelFetch(values, min(ivec2(place * vec2(size)), size - 1), 0).r;
+  ivec2 cell = min(ivec2(place * vec2(size)), size - 1);
+  if (cell.y == end.y && cell.x >= end.x) { colour = vec4(0.0); return; }
+  float v = texelFetch(values, cell, 0).r;
   uint bits = floatBitsToUint(v) & 0x7fffffffu;
   if (bits > 0x7f800000u) { colour = vec4(nanColour, 1.0); return; }
   if (bits == 0x7f800000u) { colour = vec4(infColour, 1.0); return; }
@@ -125,6 +128,9 @@ export class Painter {
     const sy = (-2 * camera.scale) / pane.height;
     gl.uniform4f(this.at("box"), (x0 - camera.x) * sx, (y0 - camera.y) * sy, (x1 - camera.x) * sx, (y1 - camera.y) * sy);
     gl.uniform2f(this.at("share"), (x1 - x0) / (tile.columns * cell), (y1 - y0) / (tile.rows * cell));
+    const endRow = (plane.rows - 1 - y0) / cell; // a whole number where the last row has cells of its own
+    if (plane.lastColumns < plane.columns && Number.isInteger(endRow)) gl.uniform2i(this.at("end"), Math.ceil((plane.lastColumns - x0) / cell), endRow);
+    else gl.uniform2i(this.at("end"), 0, -1);
     gl.bindTexture(gl.TEXTURE_2D, this.textureOf(tile));
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
   }

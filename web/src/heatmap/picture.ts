@@ -9,7 +9,7 @@ import type { Ramp } from "./colour";
 import { Gestures } from "./gestures";
 import { drawOverlay, type Theme } from "./overlay";
 import { type Pane, Painter } from "./painter";
-import { levelFor, type Place, type Plane, type Tile, TileStore, tilesInView, tileSide, topLevel } from "./tiles";
+import { columnsOf, holds, levelFor, type Place, type Plane, type Tile, TileStore, tilesInView, tileSide, topLevel } from "./tiles";
 
 export interface Spot {
   row: number;
@@ -100,8 +100,9 @@ export class Picture {
 
   /** The value under the cursor, where a tile of single elements is here. */
   valueAt(what: Which, spot: Spot): number | null {
+    if (!this.plane || !holds(this.plane, spot.row, spot.column)) return null;
     const [x, y] = [Math.floor(spot.column / tileSide), Math.floor(spot.row / tileSide)];
-    const tile = this.plane && this.store.find(this.plane.id, { what, level: 0, x, y });
+    const tile = this.store.find(this.plane.id, { what, level: 0, x, y });
     return tile?.values[(spot.row % tileSide) * tile.columns + (spot.column % tileSide)] ?? null;
   }
 
@@ -157,8 +158,7 @@ export class Picture {
     const hit = this.paneAt(px, py);
     if (!hit || !this.plane) return null;
     const spot = elementAt(this.camera, hit.x, hit.y, hit.pane);
-    const isInside = spot.row >= 0 && spot.column >= 0 && spot.row < this.plane.rows && spot.column < this.plane.columns;
-    return isInside ? spot : null;
+    return holds(this.plane, spot.row, spot.column) ? spot : null;
   }
 
   private zoomUnder(px: number, py: number, factor: number): void {
@@ -202,7 +202,8 @@ export class Picture {
     const by = Math.max(1, Math.round(4 / this.camera.scale)) * times;
     const from = this.cursor ?? { row: Math.floor(this.camera.y) - down, column: Math.floor(this.camera.x) - right };
     const clip = (at: number, size: number) => Math.min(Math.max(at, 0), size - 1);
-    this.setCursor({ row: clip(from.row + down * by, plane.rows), column: clip(from.column + right * by, plane.columns) });
+    const row = clip(from.row + down * by, plane.rows);
+    this.setCursor({ row, column: clip(from.column + right * by, columnsOf(plane, row)) });
     this.follow(pane);
   }
 

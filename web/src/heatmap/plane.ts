@@ -22,17 +22,19 @@ export function planeOf(id: string, detail: PairDetail, look: Look): Shown {
   const reduce = look.reduce.value;
   const at = look.at.value;
   const { shape, fold } = look;
-  const make = (view: string, rows: number, columns: number, more: { width?: number; transpose?: 1 }): Plane => ({
+  const make = (view: string, rows: number, columns: number, more: { width?: number; transpose?: 1 }, lastColumns = columns): Plane => ({
     id: `${detail.index} ${view} ${more.width ?? 0} ${more.transpose ?? 0} ${reduce}`,
     rows,
     columns,
+    lastColumns,
     whats,
     load: (tile, signal) => api.tile(id, detail.index, { ...tile, view, ...more, reduce }, signal),
   });
   if (fold.value > 0) {
     const width = fold.value;
+    const rows = Math.ceil(look.size / width);
     return {
-      plane: make("flat", Math.ceil(look.size / width), width, { width }),
+      plane: make("flat", rows, width, { width }, look.size - (rows - 1) * width),
       axes: shape.map((_, axis) => axis),
       placeOf: ({ row, column }) => placeOf(Math.min(row * width + column, look.size - 1), shape),
       spotOf: (place) => ({ row: Math.floor(flatOf(place, shape) / width), column: flatOf(place, shape) % width }),

@@ -17,6 +17,7 @@ export interface Plane {
   id: string; // equal for equal pictures: names the tiles
   rows: number;
   columns: number;
+  lastColumns: number; // of the last row: fewer where a folded tensor ends before its row does
   whats: Which[];
   load: (place: Place, signal: AbortSignal) => Promise<TileData>;
 }
@@ -31,6 +32,12 @@ export const tileSide = 256;
 const mostTiles = 384;
 /** As many as a browser opens connections to one host, less one for the values beside the picture. */
 const mostRequests = 5;
+
+export const columnsOf = (plane: Plane, row: number) => (row === plane.rows - 1 ? plane.lastColumns : plane.columns);
+
+/** Whether there is an element. */
+export const holds = (plane: Plane, row: number, column: number) =>
+  row >= 0 && row < plane.rows && column >= 0 && column < columnsOf(plane, row);
 
 export function topLevel(plane: Plane): number {
   const longest = Math.max(plane.rows, plane.columns, 1);
