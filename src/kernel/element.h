@@ -146,4 +146,10 @@ static inline double td_c128_modulus(double real, double imaginary)
     return hypot(real, imaginary);
 }
 
+/* What people see as b - a: two infinities of one sign do not differ. */
+static inline double td_difference(double a, double b)
+{
+    return a == b ? 0 : b - a;
+}
+
 #endif

@@ -49,9 +49,9 @@
     }
 
 DEFINE_ROWS(single_plain, 4, td_f32_at(p + 4 * i))
-DEFINE_ROWS(dual_plain, 4, td_f32_at(q + 4 * i) - td_f32_at(p + 4 * i))
+DEFINE_ROWS(dual_plain, 4, td_difference(td_f32_at(p + 4 * i), td_f32_at(q + 4 * i)))
 DEFINE_ROWS(single_wide, 8, td_f64_at(p + 8 * i))
-DEFINE_ROWS(dual_wide, 8, td_f64_at(q + 8 * i) - td_f64_at(p + 8 * i))
+DEFINE_ROWS(dual_wide, 8, td_difference(td_f64_at(p + 8 * i), td_f64_at(q + 8 * i)))
 
 /* --- float32 in registers ------------------------------------------------------------------------------- */
 
@@ -101,7 +101,8 @@ TD_INLINE void dual_block(const uint8_t *p, int64_t step_p, const uint8_t *q, in
     for (int64_t r = 0; r < rows; r++, p += step_p, q += step_q)
         for (int i = 0; i < 2; i++) {
             int64_t at = i * (TD_VECTOR_BYTES / 2);
-            td_vd x = td_vd_load_f32(q + at) - td_vd_load_f32(p + at);
+            td_vd a = td_vd_load_f32(p + at), b = td_vd_load_f32(q + at);
+            td_vd x = (td_vd)((td_vi64)(b - a) & (a != b)); /* td_difference */
             sum[i] += x;
             high[i] = td_vd_max(x, high[i]);
             low[i] = td_vd_min(x, low[i]);

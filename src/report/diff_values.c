@@ -9,6 +9,7 @@
 #include "report/diff_values.h"
 
 #include "base/limits.h"
+#include "kernel/element.h"
 
 #include <string.h>
 
@@ -118,7 +119,7 @@ static double value_of_b(const struct window *w, int64_t row, int64_t column)
 
 static double difference(const struct window *w, int64_t row, int64_t column)
 {
-    return w->b[row][column] - w->a[row][column];
+    return td_difference(w->a[row][column], w->b[row][column]);
 }
 
 static void put_grid(struct td_json *j, const char *key, const struct window *w,

@@ -3,6 +3,7 @@
  * Values are on the way of every slider: they are read on the thread of the HTTP library, without a pool and
  * without a queue.
  */
+#include "kernel/element.h"
 #include "report/diff_json.h"
 #include "report/stats_json.h"
 #include "serve/visit.h"
@@ -119,7 +120,7 @@ static tdbg_status read_values(const struct td_subject *s, const struct td_slice
                         : td_subject_values(s, side, slice, to, error));
     }
     for (size_t i = 0; both && i < n; i++)
-        values[2 * n + i] = values[n + i] - values[i];
+        values[2 * n + i] = td_difference(values[i], values[n + i]);
     return TDBG_OK;
 }
 

@@ -1,6 +1,7 @@
 /* excerpt.c: see excerpt.h. What is not one tensor is read row by row: a part of a row is a slice again. */
 #include "session/excerpt.h"
 
+#include "kernel/element.h"
 #include "kernel/gather.h"
 
 enum { STEP = 1024 };
@@ -74,7 +75,7 @@ static tdbg_status load_row(const struct td_excerpt *e, const struct td_slice *p
     TD_TRY(load_side(e, 1, part, out, error));
     TD_TRY(load_side(e, 0, part, other, error));
     for (int64_t i = 0; i < part->count; i++)
-        out[i] -= other[i];
+        out[i] = td_difference(other[i], out[i]);
     return TDBG_OK;
 }
 

@@ -503,6 +503,29 @@ def test_torch_kinds(server, tmp_path):
         assert {p["flat"] for p in found} >= set(np.flatnonzero(seen.ravel() >= low).tolist())
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_shared_infinities_are_no_difference(server, tmp_path, dtype):
+    """Scores that both sides masked: half of the picture would be NaN."""
+    a, b = random(1, (70, 90)), random(2, (70, 90)).astype(dtype)
+    masked = np.triu(np.ones(a.shape, bool), 1)
+    a[masked], b[masked] = -np.inf, -np.inf
+    a[69, 0], b[69, 0] = np.inf, -np.inf
+    a[69, 1] = b[69, 1] = np.nan
+    a[69, 2] = np.inf
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    pairs = Pairs(server, tmp_path / "a.npy", tmp_path / "b.npy")
+    same = a == b
+    with np.errstate(invalid="ignore"):
+        want = np.where(same, 0, b.astype(np.float64) - a)
+    np.testing.assert_array_equal(pairs.values(0, slice="")[1][2], want)
+    np.testing.assert_array_equal(pairs.tile(0, view=":,:", what="difference"), want.astype(np.float32))
+    np.testing.assert_array_equal(pairs.tile(0, view="flat", width=63, what="difference"), want.reshape(100, 63).astype(np.float32))
+    np.testing.assert_allclose(pairs.tile(0, view=":64,:", level=2, what="difference"), cells(want[:64], 2, "mean"), rtol=1e-5, atol=1e-7)
+    exported = np.load(io.BytesIO(pairs.get(0, "export", side="difference", format="npy").body))
+    np.testing.assert_array_equal(exported, want)
+
+
 def test_complex(server, tmp_path):
     """Seen as their parts, on one more axis: the moduli of a number and its conjugate are the same."""
     angles = random(9, (40, 60)).astype(np.float64)
