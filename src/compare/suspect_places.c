@@ -222,8 +222,8 @@ static void suspect_zeroed(struct td_evidence *e, struct td_diagnosis *d, const 
             td_print_indices(list, sizeof list, p->touched[axis], e->whole.size[axis]);
             snprintf(where, sizeof where, ": %s %s of axis %d", td_axis_word(e, axis), list, axis);
         }
-    td_enter(e, d, TD_IS_ZEROED, rest, 1, "%s%lld values are zero in B and not in A%s",
-             e->survey ? "at least " : "", (long long)zeros, where);
+    td_enter(e, d, TD_IS_ZEROED, rest, 1, "%s%lld %s zero in B and not in A%s", e->survey ? "at least " : "",
+             (long long)zeros, zeros == 1 ? "value is" : "values are", where);
 }
 
 /* A mask touches a run of the sequence: all but the last tokens (the future leaks in) or all from some token
