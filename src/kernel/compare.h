@@ -63,6 +63,8 @@ struct td_tolerance {
 struct td_worst {
     int64_t index; /* row-major */
     double a, b;
+    double difference; /* b - a; its size where a and b do not tell more: of complex numbers, of large
+                          integers */
 };
 
 struct td_examination {

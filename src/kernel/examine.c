@@ -8,6 +8,7 @@
 #include "kernel/compare.h"
 
 #include "kernel/duet.h"
+#include "kernel/element.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -62,8 +63,9 @@ static void look_closely(const struct pass *pass, struct slot *s, const struct s
 {
     for (int64_t i = 0; i < count; i++) {
         double a = step->a[i], b = step->b[i], d = step->d[i];
-        struct noted n = {{start + i, a, b}, d};
+        struct noted n = {{start + i, a, b, td_difference(a, b)}, d};
         if (isfinite(a) && isfinite(b)) {
+            n.element.difference = b < a && pass->duet->a.dtype != TD_C128 ? -d : d;
             s->beyond += d > pass->tolerance.atol + pass->tolerance.rtol * fabs(a);
         } else {
             bool shared = (isnan(a) && isnan(b)) || a == b;

@@ -192,6 +192,7 @@ static void put_worst(struct td_json *j, const struct td_pair *p)
         td_coordinates_json(j, &p->layout->shape, p->worst[i].index);
         td_json_field_number(j, "a", p->worst[i].a);
         td_json_field_number(j, "b", p->worst[i].b);
+        td_json_field_number(j, "difference", p->worst[i].difference);
         td_json_end_object(j);
     }
     td_json_end_array(j);

@@ -1,5 +1,4 @@
 /* api_places.c: where the values of a pair are remarkable, and how they lie; see docs/api.md. */
-#include "kernel/element.h"
 #include "report/diff_json.h"
 #include "serve/visit.h"
 #include "session/look.h"
@@ -39,7 +38,7 @@ void td_route_worst(struct td_exchange *x)
             td_coordinates_json(&d.json, &v.subject->shape, w->index);
             td_json_field_number(&d.json, "a", w->a);
             td_json_field_number(&d.json, "b", w->b);
-            td_json_field_number(&d.json, "difference", td_difference(w->a, w->b));
+            td_json_field_number(&d.json, "difference", w->difference);
             td_json_end_object(&d.json);
         }
         td_json_end_array(&d.json);

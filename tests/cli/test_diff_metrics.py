@@ -369,9 +369,10 @@ def test_large_integers_are_compared_as_integers(tdbg, tmp_path, dtype):
     """2^60 and 2^60 + 1 are one double and two integers."""
     x = np.arange(100, dtype=dtype) + 2**60
     y = x.copy()
-    y[37] += 1
+    y[37] += y.dtype.type(1)
     pair = single(tdbg, tmp_path, x, y)
     assert pair["verdict"] == "diverged" and pair["reason"] == "integers are exact: 1 of 100 differ"
+    assert [(w["index"], w["difference"]) for w in pair["worst"]] == [([37], 1)]
     assert single(tdbg, tmp_path, x, x)["verdict"] == "identical"
 
 
@@ -395,6 +396,7 @@ def test_complex_differ_by_the_modulus_of_the_difference(tdbg, tmp_path, dtype):
     assert pair["verdict"] == "diverged"
     check_metrics(pair["metrics"], Typed(dtype, x), Typed(dtype, y))
     assert pair["metrics"]["argmax"] == [1, 0]
+    assert pair["worst"][0]["difference"] == pytest.approx(abs(3 - 3j)) and pair["worst"][0]["a"] == pair["worst"][0]["b"] == 3
 
 
 def test_complex_conjugate_of_a_large_tensor(tdbg, tmp_path):
@@ -426,7 +428,8 @@ def test_worst_elements(tdbg, tmp_path, top):
     order = np.lexsort((np.arange(d.size), -d.reshape(-1)))[:top]
     assert [tuple(w["index"]) for w in pair.get("worst", [])] == [tuple(int(i) for i in np.unravel_index(k, x.shape)) for k in order]
     for w in pair.get("worst", []):
-        assert w["a"] == x[tuple(w["index"])] and w["b"] == y[tuple(w["index"])]
+        at = tuple(w["index"])
+        assert w["a"] == x[at] and w["b"] == y[at] and w["difference"] == y[at].astype(np.float64) - x[at]
 
 
 def test_worst_elements_across_blocks(tdbg, tmp_path):

@@ -255,7 +255,7 @@
 
   function worstTable(worst) {
     const head = element("tr", {}, ...["element", "A", "B", "B \u2212 A"].map((t) => element("th", { scope: "col" }, t)));
-    const rows = worst.map((w) => element("tr", {}, ...[shapeText(w.index), short(w.a, 6), short(w.b, 6), short(number(w.b) - number(w.a), 4)].map((t) => element("td", {}, t))));
+    const rows = worst.map((w) => element("tr", {}, ...[shapeText(w.index), short(w.a, 6), short(w.b, 6), short(w.difference, 4)].map((t) => element("td", {}, t))));
     return element("table", { className: "small" }, element("thead", {}, head), element("tbody", {}, ...rows));
   }
 
