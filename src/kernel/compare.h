@@ -63,8 +63,7 @@ struct td_tolerance {
 struct td_worst {
     int64_t index; /* row-major */
     double a, b;
-    double difference; /* b - a; its size where a and b do not tell more: of complex numbers, of large
-                          integers */
+    double difference; /* b - a; of complex numbers, and of integers that no double tells apart, its size */
 };
 
 struct td_examination {
