@@ -50,8 +50,7 @@ struct td_tile {
     float *peaks;      /* in the same piece of memory */
 };
 
-/* From elements; level at most TD_TILE_BASE. With two operands of the same shape: of b - a (td_difference).
- */
+/* From elements; level at most TD_TILE_BASE. With two operands of one shape: of their td_difference. */
 TD_CHECK tdbg_status td_tile_init(struct td_tile *out, const struct td_plane *plane,
                                   const struct td_access *a, const struct td_access *b, int level, int64_t y,
                                   int64_t x, struct td_pool *pool, struct tdbg_error *error);
