@@ -255,10 +255,10 @@ static void send_elsewhere(struct td_pool *pool)
 
 void td_pool_run(struct td_pool *pool, uint64_t count, void (*task)(void *context, uint64_t i), void *context)
 {
-    bool alone = !pool || (pool->lend && (count < 2 || rests(pool)));
+    bool alone = !pool || count < 2 || (pool->lend && rests(pool));
     for (uint64_t i = 0; alone && i < count; i++)
         task(context, i);
-    if (alone || count == 0)
+    if (alone)
         return;
     if (pool->lend) {
         run_borrowed(pool, &(struct loan){.task = task, .context = context, .count = count});

@@ -108,8 +108,9 @@ struct td_view td_view_as_real(const struct td_view *view)
     int last = real.shape.ndim++;
     real.dtype = view->dtype == TD_C64 ? TD_F32 : TD_F64;
     real.count *= 2;
+    /* Elements are half as large. Where nothing is reached a stride may be anything. */
     for (int i = 0; i < last; i++)
-        real.strides[i] *= 2; /* elements of half the size, within the same bytes */
+        real.strides[i] = view->count > 0 && view->shape.size[i] > 1 ? 2 * view->strides[i] : 0;
     real.shape.size[last] = 2;
     real.strides[last] = 1;
     return real;

@@ -559,6 +559,16 @@ def test_complex(server, tmp_path):
     assert not pairs.json("rotary")["metrics"]["argmax"][2:]
 
 
+def test_complex_with_strides_that_nothing_reaches(server, tmp_path):
+    """What an axis of one index, or a tensor without elements, has for strides is anything: twice of it may be no number."""
+    far = 2**62 + 1
+    x = torch.complex(torch.arange(8.0), -torch.arange(8.0))
+    torch.save({"one": torch.as_strided(x, (1, 4), (far, 2)), "none": torch.as_strided(x, (0, 4), (far, far))}, tmp_path / "x.pt")
+    pairs = Pairs(server, tmp_path / "x.pt")
+    assert pairs.values("one", slice="")[1][0].tolist() == [[[0, 0], [2, -2], [4, -4], [6, -6]]]
+    assert pairs.json("none")["shape"] == [0, 4, 2]
+
+
 def test_file_cut_short(server, tmp_path):
     """Values of a file that has shrunk are not shown as zeros."""
     path = tmp_path / "x.npy"

@@ -17,6 +17,11 @@ test("as it was compared comes first, and once", () => {
   assert.deepEqual(offers([6, 3, 12], [1, 3, 6, 12], { layout, shape: [6, 3, 12], at: [2, 1, 0] }), { "as compared": "2,1,0:10 | 0,1,2,0:10" });
 });
 
+test("complex numbers: the axis of their parts is none of a side's own", () => {
+  const pair = { a: { shape: [6, 20] }, b: { shape: [6, 20] }, layout: { steps: [] }, shape: [6, 20, 2], as_real: true };
+  assert.deepEqual(suggestions(pair, [2, 7, 1])[0], { name: "as compared", a: "2,0:10", b: "2,0:10" });
+});
+
 test("axes that were swapped", () => {
   assert.deepEqual(offers([6, 3], [3, 6], { at: [4, 0] }), { "axes 0 and 1 swapped": "4,0:3 | 0:3,4" });
 });

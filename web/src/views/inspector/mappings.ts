@@ -71,7 +71,7 @@ export function suggestions(detail: PairDetail, at: readonly number[]): Suggesti
   const steps = detail.layout?.steps ?? [];
   const [throughA, throughB] = [axesThrough(steps, "a", a.ndim), axesThrough(steps, "b", b.ndim)];
   if (detail.layout && throughA && throughB) {
-    const places = placesOf(detail.shape, at);
+    const places = placesOf(detail.as_real ? detail.shape.slice(0, -1) : detail.shape, at); // a side's own values are moduli
     add("as compared", spread(a.ndim, throughA, places), spread(b.ndim, throughB, places));
   }
 

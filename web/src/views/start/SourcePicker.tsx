@@ -2,10 +2,10 @@
 // of the server (opened where it is, never copied).
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { bytes, percent, plural } from "../../format";
+import { message } from "../../state";
 import { FileIcon, FolderIcon } from "../../ui/icons";
 import { Name } from "../../ui/Name";
 import { Progress } from "../../ui/Progress";
-import { message } from "../../state";
 import { FolderDialog } from "./FolderDialog";
 import { dropped, type Given, picked } from "./given";
 
@@ -84,7 +84,7 @@ interface PickProps {
 
 function Pick({ label, isFolder = false, onPick }: PickProps) {
   const picker = useRef<HTMLInputElement>(null);
-  const picked = () => {
+  const take = () => {
     onPick([...(picker.current?.files ?? [])]);
     picker.current!.value = "";
   };
@@ -92,7 +92,7 @@ function Pick({ label, isFolder = false, onPick }: PickProps) {
   return (
     <>
       <button type="button" onClick={() => picker.current!.click()}>{isFolder ? <><FolderIcon /> Choose folder…</> : <><FileIcon /> Choose files…</>}</button>
-      <input ref={picker} type="file" multiple {...ofFolders} hidden aria-label={`${isFolder ? "Folder" : "Files"} for ${label}`} onChange={picked} />
+      <input ref={picker} type="file" multiple {...ofFolders} hidden aria-label={`${isFolder ? "Folder" : "Files"} for ${label}`} onChange={take} />
     </>
   );
 }
