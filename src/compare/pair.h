@@ -2,7 +2,7 @@
 #ifndef TD_COMPARE_PAIR_H
 #define TD_COMPARE_PAIR_H
 
-#include "compare/diagnose.h"
+#include "compare/diagnose/diagnose.h"
 
 enum td_origin { TD_ORIGIN_NONE, TD_BORN, TD_INHERITED };
 
@@ -10,7 +10,8 @@ enum td_origin { TD_ORIGIN_NONE, TD_BORN, TD_INHERITED };
 enum td_cut { TD_CUT_NOTHING, TD_CUT_PADDING, TD_CUT_RANK, TD_CUT_MISSING };
 
 struct td_pair {
-    const struct td_item *a, *b; /* one may be NULL */
+    const struct td_item *a, *b;  /* one may be NULL */
+    const struct td_match *match; /* how the two were paired */
     enum td_strategy strategy;
     int64_t layer; /* -1: none */
     const char *stage, *name;

@@ -22,7 +22,7 @@ static tdbg_status check_names(const struct td_side *a, const struct td_side *b,
         .strategy = "exact", .manual = setup->manual, .manual_count = setup->manual_count};
     struct tdbg_error why;
     struct td_matches matches;
-    tdbg_status status = td_match_sides(&matches, a, b, &options, &why);
+    tdbg_status status = td_match_sides(&matches, a, b, &options, NULL, &why);
     if (status == TDBG_OK)
         td_matches_release(&matches);
     else /* no tensor of that name: the list is wrong, the comparison is there */

@@ -88,7 +88,7 @@ static tdbg_status check_match(const struct td_diff_setup *setup, struct tdbg_er
         if (entry.name_length == 7 && memcmp(entry.name, "program", 7) == 0)
             return td_fail(error, TDBG_UNSUPPORTED,
                            "a matcher that is a program runs only from the command line");
-    TD_TRY(td_match_sides(&matches, &nothing, &nothing, &options, error));
+    TD_TRY(td_match_sides(&matches, &nothing, &nothing, &options, NULL, error));
     td_matches_release(&matches);
     return TDBG_OK;
 }

@@ -6,11 +6,11 @@
  */
 #include "session/diff.h"
 
-#include "compare/align.h"
-#include "compare/doctor.h"
-#include "compare/flow.h"
-#include "compare/grid.h"
-#include "compare/layout_text.h"
+#include "compare/layout/align.h"
+#include "compare/diagnose/doctor.h"
+#include "compare/judge/origins.h"
+#include "compare/judge/grid.h"
+#include "compare/layout/layout_text.h"
 #include "kernel/block.h"
 #include "session/judge.h"
 #include "session/match_program.h"
@@ -21,17 +21,12 @@
 #include "session/side.h"
 #include "session/vanished.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* From here on a pair is worth splitting over the threads: a few chunks of the kernels for each. */
 static const int64_t LARGE = INT64_C(1) << 21;
-
-/* A stage passes an error on; a softmax or a sum that cancels enlarges it a few times. Beyond that, the stage
- * adds one of its own. */
-static const double AMPLIFICATION = 4;
 
 /* How many divergences get a diagnosis: the first is the one that matters, a few more born elsewhere help. */
 enum { MAX_DIAGNOSES = 8 };
@@ -110,7 +105,8 @@ static tdbg_status pair_up(struct diff_run *run, struct tdbg_error *error)
             memcpy(all + given, answered.list, answered.count * sizeof *all);
         options.manual = all;
         options.manual_count = total;
-        status = td_match_sides(&diff->matches, &diff->side_a, &diff->side_b, &options, error);
+        status = td_match_sides(&diff->matches, &diff->side_a, &diff->side_b, &options,
+                                &(struct td_work){run->pool, run->job, NULL}, error);
     }
     free(all);
     td_pairs_release(&answered);
@@ -152,6 +148,7 @@ static tdbg_status lay_out_pairs(struct diff_run *run, struct tdbg_error *error)
         struct td_pair *p = &diff->pairs[i];
         *p = (struct td_pair){.a = m->a,
                               .b = m->b,
+                              .match = m,
                               .strategy = m->strategy,
                               .layer = named->layer,
                               .stage = named->stage,
@@ -224,46 +221,6 @@ static void judge_all(struct diff_run *run)
 }
 
 /* --- the run as a whole --------------------------------------------------------------------------------- */
-
-/* A NaN or an infinity may become an error of any size. */
-static double size_of_error(const struct td_metrics *m)
-{
-    bool lost = m->nan_a + m->nan_b + m->inf_a + m->inf_b > 0;
-    return lost || !isfinite(m->rel_l2) ? INFINITY : m->rel_l2;
-}
-
-/* A NaN that only one side has is no small error, however close the rest is. */
-static double size_to_explain(const struct td_metrics *m)
-{
-    return td_metrics_lost(m) > 0 ? INFINITY : m->rel_l2;
-}
-
-/* A tensor that feeds this one diverged, by enough to explain it. In a run that went wrong the first that is
- * asked mostly does: the search must not take the square of a long run's length. */
-static bool inherits(const struct td_diff *diff, const struct td_pair *p)
-{
-    for (size_t j = 0; j < diff->count && !p->a->parameter; j++) {
-        const struct td_pair *q = &diff->pairs[j];
-        if (q == p || q->ruling.verdict != TD_DIVERGED)
-            continue;
-        double fed = size_of_error(&q->metrics);
-        if (fed > 0 && size_to_explain(&p->metrics) <= AMPLIFICATION * fed && td_feeds(q->a, p->a))
-            return true;
-    }
-    return false;
-}
-
-static void find_origins(struct td_diff *diff)
-{
-    for (size_t i = 0; i < diff->count; i++) {
-        struct td_pair *p = &diff->pairs[i];
-        if (p->ruling.verdict != TD_DIVERGED)
-            continue;
-        p->origin = inherits(diff, p) ? TD_INHERITED : TD_BORN;
-        if (!diff->first)
-            diff->first = p;
-    }
-}
 
 static tdbg_status profile(struct diff_run *run, struct td_pair *p, struct tdbg_error *error)
 {
@@ -359,7 +316,7 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
     TD_TRY(td_check_replicas(diff, &run->judge, run->pool, run->scratch, error));
     TD_TRY(td_check_missing(diff, &run->judge, run->tokens, run->pool, run->scratch, error));
     TD_TRY(td_forgive_vanished(diff, error));
-    find_origins(diff);
+    diff->first = td_origins_find(diff->pairs, diff->count);
     TD_TRY(diagnose_born(run, error));
     for (size_t i = 0; i < diff->count; i++)
         td_summary_add(&diff->summary, &diff->pairs[i]);

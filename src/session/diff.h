@@ -7,7 +7,7 @@
 #define TD_SESSION_DIFF_H
 
 #include "base/pool.h"
-#include "compare/align.h"
+#include "compare/layout/align.h"
 #include "compare/pair.h"
 #include "session/side.h"
 

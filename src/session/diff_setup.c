@@ -1,7 +1,7 @@
 /* diff_setup.c: see diff_setup.h. */
 #include "session/diff_setup.h"
 
-#include "compare/layout_text.h"
+#include "compare/layout/layout_text.h"
 #include "session/pairs_file.h"
 
 #include <inttypes.h>
@@ -52,7 +52,10 @@ tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, cons
     TD_TRY(td_diff_setup_check(setup, error));
     struct td_pairs pairs = {0};
     struct td_diff_options options = {
-        .match = {setup->match, fmax(setup->threshold, 0), setup->manual, setup->manual_count},
+        .match = {.strategy = setup->match,
+                  .threshold = fmax(setup->threshold, 0),
+                  .manual = setup->manual,
+                  .manual_count = setup->manual_count},
         .reference = setup->reference,
         .layout = setup->layout,
         .top = (int)setup->top,

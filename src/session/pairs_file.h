@@ -11,7 +11,7 @@
 #ifndef TD_SESSION_PAIRS_FILE_H
 #define TD_SESSION_PAIRS_FILE_H
 
-#include "compare/match.h"
+#include "compare/match/match.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -16,8 +16,8 @@ tdbg_status td_references_open(struct td_references *r, const char *path, const 
         return opened;
     }
     TD_TRY(td_side_of_input(&r->side, r->input, error));
-    TD_TRY(td_match_sides(&r->with_a, &r->side, a, &options, error));
-    TD_TRY(td_match_sides(&r->with_b, &r->side, b, &options, error));
+    TD_TRY(td_match_sides(&r->with_a, &r->side, a, &options, &(struct td_work){pool, job, NULL}, error));
+    TD_TRY(td_match_sides(&r->with_b, &r->side, b, &options, &(struct td_work){pool, job, NULL}, error));
     TD_TRY(td_align(&r->aligned_a, &r->with_a, heads, pool, job, error));
     return td_align(&r->aligned_b, &r->with_b, heads, pool, job, error);
 }

@@ -2,7 +2,7 @@
 #ifndef TD_SESSION_REFERENCE_H
 #define TD_SESSION_REFERENCE_H
 
-#include "compare/align.h"
+#include "compare/layout/align.h"
 #include "compare/pair.h"
 #include "session/input.h"
 

@@ -1,8 +1,8 @@
 /* repair.c: see repair.h. */
 #include "session/repair.h"
 
-#include "compare/flow.h"
-#include "compare/reorder.h"
+#include "compare/judge/flow.h"
+#include "compare/layout/reorder.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* replicas.c: see replicas.h. Copies are equal nearly always, which one more pass over their values tells. */
 #include "session/replicas.h"
 
-#include "compare/align.h"
+#include "compare/layout/align.h"
 
 #include <stdio.h>
 #include <string.h>

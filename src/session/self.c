@@ -6,7 +6,7 @@
  */
 #include "session/self.h"
 
-#include "compare/align.h"
+#include "compare/layout/align.h"
 #include "session/judge.h"
 #include "session/side.h"
 

@@ -3,7 +3,7 @@
 #ifndef TD_SESSION_SIDE_H
 #define TD_SESSION_SIDE_H
 
-#include "compare/item.h"
+#include "compare/name/item.h"
 #include "session/target.h"
 
 struct td_choice {

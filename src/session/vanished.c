@@ -1,7 +1,7 @@
 /* vanished.c: see vanished.h. */
 #include "session/vanished.h"
 
-#include "compare/name.h"
+#include "compare/name/name.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* fuzz_match.c: any names through shards, places and every strategy: a line for the chain, the names of A, an
  * empty line, the names of B. No tensor may get lost, and whole tensors are in one pair. */
-#include "compare/match.h"
+#include "compare/match/match.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct td_match_options options = {.strategy = split(text, names)};
         if (td_side_init(&sides[0], names[0].list, names[0].count, NULL) == TDBG_OK &&
             td_side_init(&sides[1], names[1].list, names[1].count, NULL) == TDBG_OK &&
-            td_match_sides(&matches, &sides[0], &sides[1], &options, NULL) == TDBG_OK) {
+            td_match_sides(&matches, &sides[0], &sides[1], &options, NULL, NULL) == TDBG_OK) {
             check(&matches, &sides[0], true);
             check(&matches, &sides[1], false);
         }

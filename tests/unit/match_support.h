@@ -4,7 +4,7 @@
 
 #include "test_support.h"
 
-#include "compare/match.h"
+#include "compare/match/match.h"
 
 #include <stdlib.h>
 

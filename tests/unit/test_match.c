@@ -14,7 +14,7 @@ static void match_with(struct fixture *f, const char *const *a, const char *cons
     side_of_names(&f->a, a);
     side_of_names(&f->b, b);
     assert_ok(td_match_sides(&f->matches, &f->a.side, &f->b.side,
-                             &(struct td_match_options){.strategy = strategy}, NULL));
+                             &(struct td_match_options){.strategy = strategy}, NULL, NULL));
 }
 
 static void release(struct fixture *f)
@@ -238,15 +238,15 @@ static void threshold_is_adjustable(void **state)
     side_of_names(&f.a, NAMES("some.words"));
     side_of_names(&f.b, NAMES("words.many"));
     struct td_match_options options = {.strategy = "fuzzy"};
-    assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side, &options, &error));
+    assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side, &options, NULL, &error));
     assert_string_equal(text_of(&f.matches), "some.words=; =words.many");
     td_matches_release(&f.matches);
     options.threshold = 0.3;
-    assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side, &options, &error));
+    assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side, &options, NULL, &error));
     assert_string_equal(text_of(&f.matches), "some.words=words.many fuzzy");
     options.threshold = 1.5;
     struct td_matches none;
-    assert_fails(td_match_sides(&none, &f.a.side, &f.b.side, &options, &error), TDBG_MISUSE,
+    assert_fails(td_match_sides(&none, &f.a.side, &f.b.side, &options, NULL, &error), TDBG_MISUSE,
                  "a threshold of 1.5 for similar names, not within 0 and 1");
     release(&f);
 }
@@ -320,7 +320,7 @@ static void by_shape_and_values(void **state)
     side_of_tensors(&f.a, a, 6);
     side_of_tensors(&f.b, b, 5);
     assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side,
-                             &(struct td_match_options){.strategy = "shape"}, NULL));
+                             &(struct td_match_options){.strategy = "shape"}, NULL, NULL));
     assert_string_equal(text_of(&f.matches), "1_pre=; =2_post; a.one=b.y shape; a.two=b.x shape; a.other=; "
                                              "a.six=b.z shape; =b.eight; a.seven=");
     release(&f);
@@ -346,7 +346,7 @@ static void assert_refused(const char *strategy, tdbg_status status, const char 
     side_of_names(&f.a, NAMES("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"));
     side_of_names(&f.b, NAMES("b"));
     assert_fails(td_match_sides(&f.matches, &f.a.side, &f.b.side,
-                                &(struct td_match_options){.strategy = strategy}, &error),
+                                &(struct td_match_options){.strategy = strategy}, NULL, &error),
                  status, message);
     side_free(&f.a);
     side_free(&f.b);
@@ -380,14 +380,14 @@ static void manual_pairs_come_first(void **state)
     struct td_name_pair pairs[] = {{.a = "0_query", .b = "0_key"},
                                    {.a = "rank0/0_value", .b = "v", .by_program = true}};
     struct td_match_options options = {.manual = pairs, .manual_count = 2};
-    assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side, &options, &error));
+    assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side, &options, NULL, &error));
     assert_string_equal(text_of(&f.matches), "=0_query; 0_query=0_key manual; 0_key=; 0_value=v program");
     struct td_matches none;
     pairs[1] = (struct td_name_pair){.a = "0_query", .b = "v"};
-    assert_fails(td_match_sides(&none, &f.a.side, &f.b.side, &options, &error), TDBG_MISUSE,
+    assert_fails(td_match_sides(&none, &f.a.side, &f.b.side, &options, NULL, &error), TDBG_MISUSE,
                  "the list of pairs has '0_query' of A in more than one pair");
     pairs[1] = (struct td_name_pair){.a = "0_key", .b = "nobody"};
-    assert_fails(td_match_sides(&none, &f.a.side, &f.b.side, &options, &error), TDBG_NOTFOUND,
+    assert_fails(td_match_sides(&none, &f.a.side, &f.b.side, &options, NULL, &error), TDBG_NOTFOUND,
                  "the list of pairs names 'nobody', which is not in B");
     release(&f);
 }
@@ -429,7 +429,7 @@ static size_t match_many(const char *const *a_formats, const char *const *b_form
     many(&f.a, a_names, a_formats, kinds);
     many(&f.b, b_names, b_formats, kinds);
     clock_t start = clock();
-    assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side, NULL, NULL));
+    assert_ok(td_match_sides(&f.matches, &f.a.side, &f.b.side, NULL, NULL, NULL));
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     print_message("# %d names a side: %.3f s\n", MANY, seconds);
     assert_true(seconds < 5); /* a fraction of a second; sanitizers take longer */

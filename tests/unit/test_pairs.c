@@ -52,12 +52,13 @@ static void what_is_saved_comes_back(void **state)
     char path[128];
     path_in(f, path, "pairs.json");
     assert_ok(td_match_sides(&matches, &f->a.side, &f->b.side,
-                             &(struct td_match_options){.strategy = "exact,fused"}, &error));
+                             &(struct td_match_options){.strategy = "exact,fused"}, NULL, &error));
     assert_ok(td_pairs_write(&matches, path, &error));
     assert_ok(td_pairs_read(&pairs, path, &error));
     assert_int_equal(pairs.count, 4);
-    struct td_match_options options = {"manual", 0, pairs.list, pairs.count};
-    assert_ok(td_match_sides(&again, &f->a.side, &f->b.side, &options, &error));
+    struct td_match_options options = {
+        .strategy = "manual", .manual = pairs.list, .manual_count = pairs.count};
+    assert_ok(td_match_sides(&again, &f->a.side, &f->b.side, &options, NULL, &error));
     assert_int_equal(again.count, matches.count);
     for (size_t i = 0; i < matches.count; i++) {
         assert_ptr_equal(again.pairs[i].a, matches.pairs[i].a);
@@ -120,8 +121,8 @@ static void a_program_answers(void **state)
         "x[\"shape\"]==[2,3] and x[\"dtype\"]==\"float32\" and len(q[\"b\"])==3]}))',exact";
     assert_ok(td_match_chain_program(&pairs, chain, &f->a.side, &f->b.side, &error));
     assert_int_equal(pairs.count, 1);
-    struct td_match_options options = {chain, 0, pairs.list, pairs.count};
-    assert_ok(td_match_sides(&matches, &f->a.side, &f->b.side, &options, &error));
+    struct td_match_options options = {.strategy = chain, .manual = pairs.list, .manual_count = pairs.count};
+    assert_ok(td_match_sides(&matches, &f->a.side, &f->b.side, &options, NULL, &error));
     size_t program = 0, exact = 0;
     for (size_t i = 0; i < matches.count; i++) {
         program += matches.pairs[i].strategy == TD_MATCH_PROGRAM;

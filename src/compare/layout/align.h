@@ -1,0 +1,39 @@
+/* align.h: the layout each pair is compared in, chosen by the values.
+ *
+ * Every candidate layout of a pair is scored on a sample of elements by the correlation of the two sides:
+ * blind to a wrong scale or bias, which are mistakes to report and no reason to doubt the layout, and near
+ * zero for a wrong layout. Then the layers vote. Pairs that differ in nothing but the layer (the same stage,
+ * the same shapes) were written by the same code, so one layout serves them all: the one with the most
+ * evidence over all layers. A layer for which another layout fits far better is no reason to change it; it is
+ * remembered as `other`, evidence of a mistake in that layer.
+ */
+#ifndef TD_COMPARE_LAYOUT_ALIGN_H
+#define TD_COMPARE_LAYOUT_ALIGN_H
+
+#include "base/job.h"
+#include "base/pool.h"
+#include "compare/layout/candidates.h"
+
+struct td_alignment {
+    const struct td_layout *layout; /* shared by the layers; NULL: none fits the two shapes */
+    struct td_layout *other;        /* a layout that fits this pair alone far better, or NULL */
+};
+
+struct td_alignments {
+    struct td_arena arena;
+    struct td_alignment *list; /* one for each match, also the one-sided */
+};
+
+TD_CHECK tdbg_status td_align(struct td_alignments *out, const struct td_matches *matches,
+                              const struct td_head_sizes *heads, struct td_pool *pool, struct td_job *job,
+                              struct tdbg_error *error);
+void td_alignments_release(struct td_alignments *alignments);
+
+/* How well the values of two items fit in a layout: the correlation of a sample. NaN where the layout cannot
+ * be made or tells nothing. */
+double td_layout_fit(const struct td_item *a, const struct td_item *b, const struct td_layout *layout);
+
+/* A fit that is no coincidence. */
+extern const double TD_CONVINCING;
+
+#endif

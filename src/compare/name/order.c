@@ -1,0 +1,282 @@
+/* order.c: see order.h.
+ *
+ *     embeddings and what the file has before its first layer
+ *     each stack (encoder, then decoder): layer, stage, then as in the file
+ *         and what follows the stack in the file
+ *     the final norm and the head
+ *
+ * Names in front of the layer tell stacks apart only if they must, that is if one stage of one layer is in
+ * several: attn/3_query.pth and mlp/3_post_mlp.pth are one stack in two folders.
+ *
+ * "As in the file" is the order of execution where a program wrote the list as it ran. A folder, and a file
+ * whose writer sorts its keys, list by the alphabet, which puts down_proj before q_proj. Such a list says
+ * nothing, and what the stage is to its layer decides (families.h).
+ */
+#include "compare/name/order.h"
+
+#include "compare/name/pipeline.h"
+#include "compare/name/place.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where an item stands in the order of execution. */
+struct standing {
+    struct td_place place;
+    const struct td_item *item;
+    enum { BEFORE, WITHIN, AFTER } zone;
+    size_t stack; /* the number of the stack, in the order of the file; 0 when they are one */
+    int64_t layer;
+    int64_t sublayer; /* T5 counts the parts of a block: block.0.layer.1.…; -1: none */
+    int role_rank;    /* where the list says nothing: place of the role in a layer; else 0 */
+    size_t index;
+};
+
+static int compare_text(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+    return order ? order : (a_length > b_length) - (a_length < b_length);
+}
+
+static int compare_stacks(const void *x, const void *y)
+{
+    const struct standing *a = *(const struct standing *const *)x, *b = *(const struct standing *const *)y;
+    int order = compare_text(a->item->name, a->place.stack, b->item->name, b->place.stack);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int compare_stages(const void *x, const void *y)
+{
+    const struct standing *a = *(const struct standing *const *)x, *b = *(const struct standing *const *)y;
+    if (a->layer != b->layer)
+        return a->layer < b->layer ? -1 : 1;
+    return strcmp(a->item->stage, b->item->stage);
+}
+
+/* One stage of one layer in several stacks: they run one after the other. `list` holds the layered items. */
+static bool stacks_differ(const struct standing **list, size_t count)
+{
+    qsort(list, count, sizeof *list, compare_stages);
+    for (size_t i = 1; i < count; i++)
+        if (compare_stages(&list[i - 1], &list[i]) == 0 &&
+            compare_text(list[i - 1]->item->name, list[i - 1]->place.stack, list[i]->item->name,
+                         list[i]->place.stack) != 0)
+            return true;
+    return false;
+}
+
+/* A decoder attends to what encoders made of text, pictures and sound. */
+static bool runs_first(const struct standing *s)
+{
+    return td_stack_of(s->item->name, s->place.stack) != TD_STACK_MAIN;
+}
+
+/* Numbers the stacks: encoders first, then by where they begin in the file, for which the index of their
+ * first item will do. `total` is beyond every index. */
+static void number_stacks(struct standing *all, const struct standing **list, size_t count, size_t total)
+{
+    if (!stacks_differ(list, count))
+        return;
+    qsort(list, count, sizeof *list, compare_stacks);
+    for (size_t i = 0, first = 0; i < count; i++) {
+        if (compare_text(list[first]->item->name, list[first]->place.stack, list[i]->item->name,
+                         list[i]->place.stack) != 0)
+            first = i;
+        all[list[i]->index].stack = list[first]->index + 1 + (runs_first(list[first]) ? 0 : total);
+    }
+}
+
+static void set_zones(struct standing *all, size_t count, bool dumped)
+{
+    bool layered = false;
+    size_t stack = 0, last = 0;
+    for (size_t i = 0; i < count; i++)
+        last = all[i].stack > last ? all[i].stack : last;
+    for (size_t i = 0; i < count; i++) {
+        struct standing *s = &all[i];
+        if (s->layer >= 0) {
+            s->zone = WITHIN;
+            layered = true;
+            stack = s->stack;
+            continue;
+        }
+        enum td_role role = s->item->role;
+        s->zone = layered ? WITHIN : dumped ? AFTER : BEFORE;
+        if (role == TD_ROLE_EMBED || role == TD_ROLE_EMBED_POSITION)
+            s->zone = BEFORE;
+        else if (role == TD_ROLE_HEAD || (role == TD_ROLE_NORM_FINAL && stack == last))
+            s->zone = AFTER; /* an encoder's final norm ends its own stack */
+        s->stack = stack;
+        s->layer = INT64_MAX;
+    }
+}
+
+static int compare_standings(const void *x, const void *y)
+{
+    const struct standing *a = x, *b = y;
+    if (a->zone != b->zone)
+        return a->zone < b->zone ? -1 : 1;
+    if (a->stack != b->stack)
+        return a->stack < b->stack ? -1 : 1;
+    if (a->layer != b->layer)
+        return a->layer < b->layer ? -1 : 1;
+    if (a->place.stage_rank != b->place.stage_rank)
+        return a->place.stage_rank < b->place.stage_rank ? -1 : 1;
+    if (a->sublayer != b->sublayer)
+        return a->sublayer < b->sublayer ? -1 : 1;
+    if (a->role_rank != b->role_rank)
+        return a->role_rank < b->role_rank ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* --- what a stage is to its layer ----------------------------------------------------------------------- */
+
+/* Names that differ in a number first may be listed as text or by the number. */
+static bool follows_alphabet(const char *before, const char *after)
+{
+    while (*before && *before == *after) {
+        before++;
+        after++;
+    }
+    return (isdigit((unsigned char)*before) && isdigit((unsigned char)*after)) ||
+           (unsigned char)*before <= (unsigned char)*after;
+}
+
+/* Within every layer the names come as in a dictionary. One step back proves that somebody wrote the list in
+ * another order, which can only be that of execution. */
+static bool is_alphabetical(const struct standing *all, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (all[i].layer >= 0 && all[i].layer == all[i - 1].layer &&
+            !follows_alphabet(all[i - 1].item->name, all[i].item->name))
+            return false;
+    return true;
+}
+
+/* Four places for each role: attention to another stack comes behind all of the stack's own, and the input of
+ * a module that is dumped whole before what the module does. A stage of no known role that is part of
+ * attention or of the MLP (softmax, act_fn) stands before what the module ends in; a norm opens its layer or
+ * sublayer; the rest, such as the layer's own output, closes it. */
+static int role_rank(const struct td_item *item)
+{
+    enum { PLACES = 4, BEFORE_IT = -1, BEHIND_IT = 1, ACROSS = 2 };
+    struct td_identity id = td_role_of(item->name, item->layer, item->stage);
+    if (item->layer < 0)
+        return PLACES * (int)id.role;
+    enum td_role role = id.role;
+    if (role == TD_ROLE_NONE) {
+        enum td_role module = td_role_around(item->stage);
+        if (module == TD_ROLE_ATTN)
+            return PLACES * TD_ROLE_ATTN_O + BEFORE_IT;
+        if (module == TD_ROLE_MLP)
+            return PLACES * TD_ROLE_MLP_DOWN + BEFORE_IT;
+        return td_names_norm(item->stage) || strcmp(item->stage, "input") == 0 ? 0 : PLACES * TD_ROLE_HEAD;
+    }
+    if (id.cross)
+        return PLACES * TD_ROLE_NORM_ATTN_POST + ACROSS;
+    if (id.kind == TD_PART_INPUT && role == TD_ROLE_ATTN)
+        return PLACES * TD_ROLE_NORM_ATTN + BEHIND_IT;
+    if (id.kind == TD_PART_INPUT && role == TD_ROLE_MLP)
+        return PLACES * TD_ROLE_NORM_MLP + BEHIND_IT;
+    return PLACES * (int)role;
+}
+
+/* Only names of modules: the stages of a dump have their own order, and others follow by name. */
+static void rank_roles(struct standing *all, size_t count)
+{
+    if (!is_alphabetical(all, count))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].place.dumped)
+            continue;
+        all[i].role_rank = role_rank(all[i].item);
+        if (all[i].layer >= 0)
+            all[i].sublayer = td_place_find(all[i].item->stage).layer;
+    }
+}
+
+/* A weight or bias, by a word of its name. */
+static bool names_parameter(const char *name)
+{
+    static const char *const words[] = {"weight",         "bias",         "gamma",
+                                        "beta",           "scales",       "qweight",
+                                        "in_proj_weight", "in_proj_bias", "layer_norm_weight",
+                                        "layer_norm_bias"};
+    for (const char *at = name; *at;) {
+        size_t length = strcspn(at, "./:");
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i]) == length && strncmp(at, words[i], length) == 0)
+                return true;
+        at += length;
+        at += strspn(at, "./:");
+    }
+    return false;
+}
+
+static bool find_place(struct td_side *side, struct td_item *item, struct standing *s)
+{
+    s->place = td_place_find(item->name);
+    s->item = item;
+    s->layer = item->layer = s->place.layer;
+    item->parameter = names_parameter(item->name);
+    item->stage_rank = s->place.stage_rank;
+    s->sublayer = -1;
+    if (item->layer < 0)
+        item->stage = item->name;
+    else if (s->place.stage_length == 0)
+        item->stage = "output"; /* the layer itself, named by nothing: what it put out */
+    else
+        item->stage = td_arena_printf(&side->arena, "%.*s%s%s", (int)s->place.stage_length, s->place.stage,
+                                      s->place.part ? "." : "", s->place.part ? s->place.part : "");
+    if (!item->stage)
+        return false;
+    struct td_identity id = td_role_of(item->name, item->layer, item->stage);
+    item->role = id.role;
+    item->cross = id.cross;
+    item->experts = id.expert == TD_ALL_EXPERTS ? TD_EXPERTS_STACKED : TD_EXPERTS_APART;
+    if (item->experts && id.role != TD_ROLE_NONE && !id.gradient && id.kind >= TD_PART_WEIGHT)
+        item->parameter = true;
+    return true;
+}
+
+/* A recorded run was there: its list is the order, whatever the names say. */
+static bool was_recorded(const struct td_side *side)
+{
+    for (size_t i = 0; i < side->count; i++)
+        if (!side->items[i].parts[0]->executed)
+            return false;
+    return side->count > 0;
+}
+
+bool td_order_find(struct td_side *side)
+{
+    struct standing *all = calloc(side->count + 1, sizeof *all);
+    const struct standing **layered = calloc(side->count + 1, sizeof(*layered));
+    size_t count = 0;
+    bool dumped = false, ok = all && layered;
+    for (size_t i = 0; ok && i < side->count; i++) {
+        ok = find_place(side, &side->items[i], &all[i]);
+        all[i].index = i;
+        dumped = dumped || all[i].place.dumped;
+        if (all[i].layer >= 0)
+            layered[count++] = &all[i];
+    }
+    ok = ok && td_pipeline_renumber(side);
+    for (size_t i = 0; ok && i < side->count; i++)
+        all[i].layer = side->items[i].layer;
+    if (ok) {
+        number_stacks(all, layered, count, side->count);
+        if (count > 0) {
+            rank_roles(all, side->count);
+            set_zones(all, side->count, dumped);
+        }
+        if (!was_recorded(side))
+            qsort(all, side->count, sizeof *all, compare_standings);
+        for (size_t i = 0; i < side->count; i++)
+            side->items[all[i].index].order = i;
+    }
+    free(layered);
+    free(all);
+    return ok;
+}
