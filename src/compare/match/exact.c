@@ -20,8 +20,7 @@ static const char *full_name(struct td_matching *m, enum td_which which, size_t 
     return m->side[which]->items[index].name;
 }
 
-/* Length of the folders that every name of the side begins with. */
-static size_t common_folder(const struct td_side *side)
+size_t td_common_folder(const struct td_side *side)
 {
     if (side->count == 0)
         return 0;
@@ -77,7 +76,7 @@ tdbg_status td_match_exact(struct td_matching *m, const char *argument, struct t
 {
     (void)argument;
     for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++)
-        m->common_folder[which] = common_folder(m->side[which]);
+        m->common_folder[which] = td_common_folder(m->side[which]);
     TD_TRY(pair_equal(m, full_name, false, error));
     TD_TRY(pair_equal(m, relative_name, true, error));
     return pair_equal(m, td_bare_name, true, error);

@@ -8,6 +8,7 @@
  * bucket of thousands costs thousands and not millions.
  */
 #include "compare/match/strategy.h"
+#include "compare/match/words.h"
 
 #include "compare/name/name.h"
 
@@ -15,7 +16,6 @@
 #include <string.h>
 
 enum {
-    MAX_WORDS = 32,    /* of one name; the first ones count */
     MAX_SHARERS = 256, /* a word that more tensors of a bucket have finds nobody */
     MAX_CHOICES = 16   /* remembered for one tensor of A */
 };
@@ -80,7 +80,7 @@ static struct known *known_init(struct td_matching *m, enum td_which which, size
     bool gated = has_gate(m, !which) || fuses_gate(m, !which);
     *count = 0;
     for (size_t i = 0; list && i < side->count; i++) {
-        if (m->paired[which][i] || m->identity[which][i].role == TD_ROLE_NONE)
+        if (!td_is_free(m, which, i) || m->identity[which][i].role == TD_ROLE_NONE)
             continue;
         struct known *k = &list[(*count)++];
         *k = (struct known){m->identity[which][i], side->items[i].layer, i};
@@ -124,70 +124,15 @@ static tdbg_status pair_known(struct td_matching *m, struct tdbg_error *error)
 struct entry {
     uint64_t bucket;
     size_t index, order;
-    int count;
-    uint64_t words[MAX_WORDS]; /* hashes, ascending, each once */
+    struct td_word_bag bag;
 };
-
-static uint64_t hash_more(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static const uint64_t hash_start = UINT64_C(0xcbf29ce484222325);
-
-/* Words that different people use for one thing. An empty meaning: the word says nothing. */
-static const struct {
-    const char *word, *meaning;
-} synonyms[] = {
-    {"attention", "attn"}, {"attn", "attn"},      {"self", ""},           {"layernorm", "norm"},
-    {"ln", "norm"},        {"rmsnorm", "norm"},   {"ffn", "mlp"},         {"feedforward", "mlp"},
-    {"embed", "embd"},     {"embedding", "embd"}, {"embeddings", "embd"}, {"emb", "embd"},
-    {"output", "out"},     {"query", "q"},        {"key", "k"},           {"value", "v"},
-    {"proj", ""},          {"projection", ""},    {"linear", ""},         {"model", ""},
-    {"module", ""},        {"layers", ""},        {"layer", ""},          {"blk", ""},
-    {"block", ""},         {"blocks", ""},        {"transformer", ""},    {"weight", ""},
-    {"bias", ""},          {"position", "pos"},   {"positional", "pos"},  {"token", "tok"},
-    {"tokens", "tok"},     {"gradient", "grad"},
-};
-
-static uint64_t hash_word(const struct td_word *word)
-{
-    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
-        if (td_word_is(word, synonyms[i].word))
-            return *synonyms[i].meaning
-                       ? hash_more(hash_start, synonyms[i].meaning, strlen(synonyms[i].meaning))
-                       : 0;
-    uint64_t hash = hash_start;
-    for (size_t i = 0; i < word->length; i++) {
-        char c = word->text[i];
-        if (c >= 'A' && c <= 'Z')
-            c = (char)(c - 'A' + 'a');
-        hash = hash_more(hash, &c, 1);
-    }
-    return hash ? hash : 1;
-}
-
-static void add_word(struct entry *e, uint64_t word)
-{
-    int at = 0;
-    while (at < e->count && e->words[at] < word)
-        at++;
-    if (word == 0 || e->count == MAX_WORDS || (at < e->count && e->words[at] == word))
-        return;
-    memmove(e->words + at + 1, e->words + at, (size_t)(e->count - at) * sizeof e->words[0]);
-    e->words[at] = word;
-    e->count++;
-}
 
 /* Tensors that differ in one of these are different tensors, however alike the rest of their names. */
 static bool tells_apart(uint64_t hash)
 {
     static const char *const words[] = {"q", "k", "v", "qkv", "gate", "up", "down"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (hash == hash_more(hash_start, words[i], strlen(words[i])))
+        if (hash == td_word_hash_text(words[i]))
             return true;
     return false;
 }
@@ -201,16 +146,16 @@ static bool read_words(struct td_matching *m, enum td_which which, size_t index,
     *out = (struct entry){.index = index, .order = item->order};
     int64_t layer = item->layer - (item->layer >= 0 && which == TD_SIDE_B ? m->layer_offset : 0);
     int64_t facts[] = {layer, id->kind, id->gradient, id->stack};
-    out->bucket = hash_more(hash_start, facts, sizeof facts);
+    out->bucket = td_hash_more(TD_HASH_START, facts, sizeof facts);
     const char *name = item->layer >= 0 ? item->stage : td_bare_name(m, which, index);
     uint64_t apart = 0;
     struct td_word word;
     for (size_t at = 0, length = name ? strlen(name) : 0; td_word_next(name, length, &at, false, &word);) {
-        uint64_t hash = hash_word(&word);
+        uint64_t hash = td_word_hash(&word);
         if (word.number)
-            out->bucket = hash_more(out->bucket, word.text, word.length);
+            out->bucket = td_hash_more(out->bucket, word.text, word.length);
         else
-            add_word(out, hash);
+            td_word_bag_add(&out->bag, hash);
         if (tells_apart(hash))
             apart += hash;
     }
@@ -231,7 +176,7 @@ static struct entry *entries_init(struct td_matching *m, enum td_which which, si
     struct entry *list = td_arena_array(&m->scratch, m->side[which]->count + 1, sizeof *list);
     *count = 0;
     for (size_t i = 0; list && i < m->side[which]->count; i++) {
-        if (m->paired[which][i])
+        if (!td_is_free(m, which, i))
             continue;
         if (!read_words(m, which, i, &list[*count]))
             return NULL;
@@ -240,19 +185,6 @@ static struct entry *entries_init(struct td_matching *m, enum td_which which, si
     if (list)
         qsort(list, *count, sizeof *list, compare_entries);
     return list;
-}
-
-static double similarity(const struct entry *a, const struct entry *b)
-{
-    int common = 0;
-    for (int i = 0, j = 0; i < a->count && j < b->count;) {
-        common += a->words[i] == b->words[j];
-        bool left = a->words[i] <= b->words[j], right = b->words[j] <= a->words[i];
-        i += left;
-        j += right;
-    }
-    int all = a->count + b->count - common;
-    return all ? (double)common / all : 0;
 }
 
 struct choice {
@@ -332,14 +264,14 @@ static int find_choices(const struct td_matching *m, struct bucket *k, size_t i,
 {
     const struct entry *a = &k->a[i];
     int count = 0;
-    for (int w = 0; w < a->count; w++) {
-        size_t first, n = find_postings(k, a->words[w], &first);
+    for (int w = 0; w < a->bag.count; w++) {
+        size_t first, n = find_postings(k, a->bag.words[w], &first);
         for (size_t p = first; n <= MAX_SHARERS && p < first + n; p++) {
             uint32_t j = k->postings[p].entry;
             if (k->seen[j] == i + 1)
                 continue;
             k->seen[j] = (uint32_t)i + 1;
-            struct choice c = {similarity(a, &k->b[j]), false, a, &k->b[j]};
+            struct choice c = {td_word_bag_likeness(&a->bag, &k->b[j].bag), false, a, &k->b[j]};
             if (c.score < m->threshold || roles_clash(m, a->index, k->b[j].index))
                 continue;
             c.same_size = elements(&m->side[TD_SIDE_A]->items[a->index]) ==
@@ -361,7 +293,7 @@ static tdbg_status pair_bucket(struct td_matching *m, struct bucket *k, struct t
 {
     size_t words = 0, count = 0;
     for (size_t j = 0; j < k->nb; j++)
-        words += (size_t)k->b[j].count;
+        words += (size_t)k->b[j].bag.count;
     struct choice *choices = calloc(k->na * MAX_CHOICES + 1, sizeof *choices);
     k->postings = calloc(words + 1, sizeof *k->postings);
     k->seen = calloc(k->nb + 1, sizeof *k->seen);
@@ -369,8 +301,8 @@ static tdbg_status pair_bucket(struct td_matching *m, struct bucket *k, struct t
     if (status == TDBG_OK) {
         k->posting_count = 0;
         for (size_t j = 0; j < k->nb; j++)
-            for (int w = 0; w < k->b[j].count; w++)
-                k->postings[k->posting_count++] = (struct posting){k->b[j].words[w], (uint32_t)j};
+            for (int w = 0; w < k->b[j].bag.count; w++)
+                k->postings[k->posting_count++] = (struct posting){k->b[j].bag.words[w], (uint32_t)j};
         qsort(k->postings, k->posting_count, sizeof *k->postings, compare_postings);
         for (size_t i = 0; i < k->na; i++)
             count += (size_t)find_choices(m, k, i, choices + count);

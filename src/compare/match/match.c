@@ -5,6 +5,7 @@
  */
 #include "compare/match/strategy.h"
 
+#include "compare/name/guess.h"
 #include "compare/name/name.h"
 
 #include <stdlib.h>
@@ -19,16 +20,21 @@ static const struct strategy {
     td_strategy_run *run;
     bool takes_argument;
 } strategies[] = {
-    {"stage", TD_MATCH_STAGE, td_match_by_stage, false}, {"exact", TD_MATCH_EXACT, td_match_exact, false},
-    {"fuzzy", TD_MATCH_FUZZY, td_match_fuzzy, false},    {"fused", TD_MATCH_FUSED, td_match_fused, false},
-    {"shape", TD_MATCH_SHAPE, td_match_by_shape, false}, {"value", TD_MATCH_VALUE, NULL, false},
-    {"regex", TD_MATCH_REGEX, td_match_regex, true},     {"manual", TD_MATCH_MANUAL, NULL, false},
-    {"program", TD_MATCH_PROGRAM, NULL, true},           {"self", TD_MATCH_SELF, NULL, false},
+    {"stage", TD_MATCH_STAGE, td_match_by_stage, false},
+    {"exact", TD_MATCH_EXACT, td_match_exact, false},
+    {"fuzzy", TD_MATCH_FUZZY, td_match_fuzzy, false},
+    {"fused", TD_MATCH_FUSED, td_match_fused, false},
+    {"shape", TD_MATCH_SHAPE, td_match_by_shape, false},
+    {"value", TD_MATCH_VALUE, td_match_by_evidence, false},
+    {"regex", TD_MATCH_REGEX, td_match_regex, true},
+    {"manual", TD_MATCH_MANUAL, NULL, false},
+    {"program", TD_MATCH_PROGRAM, NULL, true},
+    {"self", TD_MATCH_SELF, NULL, false},
 };
 
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
-static const char automatic[] = "stage,exact,fuzzy,fused,shape";
+static const char automatic[] = "stage,value,exact,fuzzy,fused,shape";
 
 const char *td_strategy_name(enum td_strategy strategy)
 {
@@ -84,7 +90,7 @@ static tdbg_status find_strategy(const struct td_match_entry *entry, const struc
         return TDBG_OK;
     }
     return td_fail(error, TDBG_MISUSE,
-                   "no matching strategy '%.*s' (auto, stage, exact, fuzzy, fused, shape, "
+                   "no matching strategy '%.*s' (auto, stage, value, exact, fuzzy, fused, shape, "
                    "regex:FROM=>TO, program:COMMAND, manual)",
                    (int)entry->name_length, entry->name);
 }
@@ -126,9 +132,9 @@ bool td_is_free(const struct td_matching *m, enum td_which which, size_t index)
 {
     const struct td_expert_set *set = set_at(m, which, index);
     if (!set)
-        return !m->paired[which][index];
+        return !m->paired[which][index] && !m->closed[which][index];
     for (size_t i = 0; i < set->count; i++)
-        if (m->paired[which][set->members[i]])
+        if (m->paired[which][set->members[i]] || m->closed[which][set->members[i]])
             return false;
     return true;
 }
@@ -148,6 +154,15 @@ void td_pair(struct td_matching *m, size_t a, size_t b, enum td_strategy strateg
         .a = td_item_at(m, TD_SIDE_A, a), .b = td_item_at(m, TD_SIDE_B, b), .strategy = strategy, .sure = 1};
     take(m, TD_SIDE_A, a);
     take(m, TD_SIDE_B, b);
+}
+
+tdbg_status td_pair_alias(struct td_matching *m, enum td_which which, size_t item, size_t twin,
+                          struct tdbg_error *error)
+{
+    (void)error;
+    m->aliases[m->alias_count++] = (struct td_alias){which, item, twin};
+    m->paired[which][item] = true;
+    return TDBG_OK;
 }
 
 bool td_layers_clash(const struct td_matching *m, size_t a, size_t b)
@@ -171,7 +186,7 @@ tdbg_status td_keys_init(struct td_keys *out, struct td_matching *m, enum td_whi
     if (!out->list)
         return td_fail_nomem(error);
     for (size_t i = 0; i < side->count; i++) {
-        if (m->paired[which][i])
+        if (!td_is_free(m, which, i))
             continue;
         const char *text = key(m, which, i);
         if (!text)
@@ -289,6 +304,66 @@ static tdbg_status find_anchors(struct td_matching *m, size_t *anchors, struct t
     return TDBG_OK;
 }
 
+/* Aliases by what they are another name of, the best name first: the name of a leaf before that of a
+ * container, an output before an input, a short one before a long one. */
+struct named {
+    const struct td_item *item;
+    size_t root;
+    enum td_which which;
+    bool input;
+};
+
+static int compare_named(const void *x, const void *y)
+{
+    const struct named *a = x, *b = y;
+    if (a->which != b->which)
+        return a->which < b->which ? -1 : 1;
+    if (a->root != b->root)
+        return a->root < b->root ? -1 : 1;
+    if (a->input != b->input)
+        return a->input ? 1 : -1;
+    size_t la = strlen(a->item->name), lb = strlen(b->item->name);
+    if (la != lb)
+        return la < lb ? -1 : 1;
+    return strcmp(a->item->name, b->item->name);
+}
+
+/* Gives every pair the other names of its two tensors; the name it goes by stands first. */
+static tdbg_status name_aliases(struct td_matching *m, struct tdbg_error *error)
+{
+    struct named *list = td_arena_array(&m->scratch, m->alias_count + 1, sizeof *list);
+    if (!list)
+        return td_fail_nomem(error);
+    for (size_t i = 0; i < m->alias_count; i++) {
+        const struct td_alias *alias = &m->aliases[i];
+        const struct td_item *item = &m->side[alias->which]->items[alias->item];
+        list[i] = (struct named){item, alias->twin, alias->which,
+                                 m->identity[alias->which][alias->item].kind == TD_PART_INPUT};
+    }
+    if (m->alias_count)
+        qsort(list, m->alias_count, sizeof *list, compare_named);
+    for (size_t i = 0, n; i < m->alias_count; i += n) {
+        const struct td_item *root = &m->side[list[i].which]->items[list[i].root];
+        for (n = 1; i + n < m->alias_count && list[i + n].which == list[i].which &&
+                    list[i + n].root == list[i].root;)
+            n++;
+        const struct td_item **items = td_arena_array(m->kept, n + 1, sizeof(*items));
+        if (!items)
+            return td_fail_nomem(error);
+        items[0] = root;
+        for (size_t k = 0; k < n; k++)
+            items[k + 1] = list[i + k].item;
+        for (size_t p = 0; p < m->count; p++) {
+            struct td_match *match = &m->pairs[p];
+            if (list[i].which == TD_SIDE_A && match->a == root)
+                match->aliases_a = (struct td_aliases){items, n + 1};
+            if (list[i].which == TD_SIDE_B && match->b == root)
+                match->aliases_b = (struct td_aliases){items, n + 1};
+        }
+    }
+    return TDBG_OK;
+}
+
 static tdbg_status collect(struct td_matching *m, struct td_matches *out, struct tdbg_error *error)
 {
     const struct td_side *a = m->side[TD_SIDE_A], *b = m->side[TD_SIDE_B];
@@ -297,6 +372,7 @@ static tdbg_status collect(struct td_matching *m, struct td_matches *out, struct
     size_t *anchors = td_arena_array(&m->scratch, b->count + 1, sizeof *anchors);
     if (!list || !anchors)
         return td_fail_nomem(error);
+    TD_TRY(name_aliases(m, error));
     TD_TRY(find_anchors(m, anchors, error));
     for (size_t i = 0; i < m->count; i++)
         list[count++] = (struct position){m->pairs[i].a->order + 1, false, (size_t)m->pairs[i].fused_a.index,
@@ -330,6 +406,15 @@ static void identify(struct td_matching *m, enum td_which which)
     for (size_t i = 0; i < side->count; i++) {
         struct td_identity *id = &m->identity[which][i];
         *id = td_role_of(side->items[i].name, side->items[i].layer, side->items[i].stage);
+        if (id->role == TD_ROLE_NONE && id->kind <= TD_PART_INPUT && !side->items[i].parameter) {
+            struct td_name name = td_name_split(side->items[i].name);
+            const char *text = side->items[i].layer >= 0 ? side->items[i].stage
+                               : name.key                ? name.key
+                                                         : name.file + name.folder;
+            size_t length = side->items[i].layer >= 0 || name.key ? strlen(text) : name.stem - name.folder;
+            id->role = td_role_guess(text, length, side->items[i].layer >= 0, &id->other);
+            id->guessed = id->role != TD_ROLE_NONE;
+        }
         decoder = decoder || id->decoder;
         norm_mlp[id->stack] = norm_mlp[id->stack] || id->role == TD_ROLE_NORM_MLP;
     }
@@ -374,8 +459,9 @@ static tdbg_status prepare(struct td_matching *m, struct tdbg_error *error)
     for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++) {
         size_t count = m->side[which]->count + 1;
         m->paired[which] = td_arena_array(&m->scratch, count, sizeof *m->paired[which]);
+        m->closed[which] = td_arena_array(&m->scratch, count, sizeof *m->closed[which]);
         m->identity[which] = td_arena_array(&m->scratch, count, sizeof *m->identity[which]);
-        if (!m->paired[which] || !m->identity[which])
+        if (!m->paired[which] || !m->closed[which] || !m->identity[which])
             return td_fail_nomem(error);
         identify(m, which);
     }
@@ -385,7 +471,8 @@ static tdbg_status prepare(struct td_matching *m, struct tdbg_error *error)
     /* Every pair takes one item at least that was in none before; a person may say what he likes. */
     size_t most = m->side[0]->count + m->side[1]->count + m->options->manual_count;
     m->pairs = td_arena_array(&m->scratch, most + 1, sizeof *m->pairs);
-    return m->pairs ? TDBG_OK : td_fail_nomem(error);
+    m->aliases = td_arena_array(&m->scratch, most + 1, sizeof *m->aliases);
+    return m->pairs && m->aliases ? TDBG_OK : td_fail_nomem(error);
 }
 
 tdbg_status td_match_sides(struct td_matches *out, const struct td_side *a, const struct td_side *b,

@@ -64,7 +64,7 @@ static tdbg_status modules_init(struct modules *out, struct td_matching *m, enum
     *found = true;
     for (size_t i = 0; i < side->count; i++) {
         const struct td_item *item = &side->items[i];
-        if (item->layer < 0 || m->paired[which][i])
+        if (item->layer < 0 || !td_is_free(m, which, i))
             continue;
         struct module *module = &out->list[out->count++];
         *module = (struct module){item, &m->identity[which][i]};

@@ -72,7 +72,7 @@ static tdbg_status group_init(struct group *out, struct td_matching *m, enum td_
         return td_fail_nomem(error);
     for (size_t i = 0; i < side->count; i++) {
         const struct td_item *item = &side->items[i];
-        if (m->paired[which][i] || item->part_count != 1)
+        if (!td_is_free(m, which, i) || item->part_count != 1)
             continue;
         struct shaped *s = &out->list[out->count++];
         s->index = i;

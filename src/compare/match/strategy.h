@@ -14,9 +14,18 @@ struct td_expert_set {
     size_t *members, count; /* indices of items */
 };
 
+/* Another name of something that is paired. */
+struct td_alias {
+    enum td_which which;
+    size_t item, twin;
+};
+
 struct td_matching {
     const struct td_side *side[2];
-    bool *paired[2];                 /* one for each item */
+    bool *paired[2];          /* one for each item */
+    bool *closed[2];          /* likewise: all was looked at, and it has no partner */
+    struct td_alias *aliases; /* of items that are paired under another name */
+    size_t alias_count;
     struct td_identity *identity[2]; /* likewise */
     struct td_expert_set *sets[2];   /* set i has the index side->count + i among the items */
     size_t set_count[2];
@@ -34,8 +43,8 @@ struct td_matching {
 /* `argument` is what follows the colon of "regex:FROM=>TO", or NULL. */
 typedef tdbg_status td_strategy_run(struct td_matching *m, const char *argument, struct tdbg_error *error);
 
-td_strategy_run td_match_manual, td_match_by_stage, td_match_exact, td_match_fuzzy, td_match_fused,
-    td_match_by_shape, td_match_regex;
+td_strategy_run td_match_manual, td_match_by_evidence, td_match_by_stage, td_match_exact, td_match_fuzzy,
+    td_match_fused, td_match_by_shape, td_match_regex;
 
 /* Finds the sets of experts of one side. */
 TD_CHECK tdbg_status td_match_find_experts(struct td_matching *m, enum td_which which,
@@ -49,6 +58,10 @@ const struct td_item *td_item_at(const struct td_matching *m, enum td_which whic
 bool td_is_free(const struct td_matching *m, enum td_which which, size_t index);
 
 void td_pair(struct td_matching *m, size_t a, size_t b, enum td_strategy strategy);
+
+/* The item is another name of `twin`, which is paired or is itself such a name. */
+TD_CHECK tdbg_status td_pair_alias(struct td_matching *m, enum td_which which, size_t item, size_t twin,
+                                   struct tdbg_error *error);
 
 /* Both names have a layer, and not the same. */
 bool td_layers_clash(const struct td_matching *m, size_t a, size_t b);
@@ -77,6 +90,9 @@ TD_CHECK tdbg_status td_keys_init(struct td_keys *out, struct td_matching *m, en
 
 /* The first item with the key, and how many there are. */
 size_t td_keys_find(const struct td_keys *keys, const char *key, size_t *first);
+
+/* Length of the folders that every name of the side begins with. */
+size_t td_common_folder(const struct td_side *side);
 
 /* The part of a name that tells tensors apart: the key within the file, else the file without folder and
  * extension. */

@@ -7,205 +7,12 @@
  */
 #include "compare/name/families.h"
 
+#include "compare/name/families_table.h"
 #include "compare/name/name.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
-
-struct row {
-    const char *ending;
-    enum td_role role;
-};
-
-static const struct row in_layer[] = {
-    /* Hugging Face: llama, qwen, mistral, gemma, phi, opt; vLLM's fused names are the same with qkv, gate_up
-     */
-    {"q_proj", TD_ROLE_ATTN_Q},
-    {"k_proj", TD_ROLE_ATTN_K},
-    {"v_proj", TD_ROLE_ATTN_V},
-    {"qkv_proj", TD_ROLE_ATTN_QKV},
-    {"o_proj", TD_ROLE_ATTN_O},
-    {"attn.in_proj", TD_ROLE_ATTN_QKV},
-    {"self_attn.in_proj", TD_ROLE_ATTN_QKV},
-    {"attn.out_proj", TD_ROLE_ATTN_O},
-    {"self_attn.out_proj", TD_ROLE_ATTN_O},
-    {"self_attn.dense", TD_ROLE_ATTN_O},
-    {"attention.out_proj", TD_ROLE_ATTN_O},
-    {"encoder_attn.out_proj", TD_ROLE_ATTN_O},
-    {"q_norm", TD_ROLE_ATTN_Q_NORM},
-    {"k_norm", TD_ROLE_ATTN_K_NORM},
-    {"self_attn", TD_ROLE_ATTN},
-    {"gate_proj", TD_ROLE_MLP_GATE},
-    {"up_proj", TD_ROLE_MLP_UP},
-    {"gate_up_proj", TD_ROLE_MLP_GATE_UP},
-    {"down_proj", TD_ROLE_MLP_DOWN},
-    {"fc1", TD_ROLE_MLP_UP},
-    {"fc2", TD_ROLE_MLP_DOWN},
-    {"mlp", TD_ROLE_MLP},
-    {"mlp.gate", TD_ROLE_ROUTER},
-    {"block_sparse_moe.gate", TD_ROLE_ROUTER},
-    {"mlp.router", TD_ROLE_ROUTER},
-    {"shared_expert_gate", TD_ROLE_ROUTER},
-    {"input_layernorm", TD_ROLE_NORM_ATTN},
-    {"self_attn_layer_norm", TD_ROLE_NORM_ATTN},
-    {"encoder_attn_layer_norm", TD_ROLE_NORM_ATTN},
-    {"post_attention_layernorm", TD_ROLE_NORM_ATTN_POST}, /* or NORM_MLP: match.c */
-    {"pre_feedforward_layernorm", TD_ROLE_NORM_MLP},
-    {"post_feedforward_layernorm", TD_ROLE_NORM_MLP_POST},
-    {"final_layer_norm", TD_ROLE_NORM_MLP},
-    /* Hugging Face: gpt2 */
-    {"c_attn", TD_ROLE_ATTN_QKV},
-    {"attn.c_proj", TD_ROLE_ATTN_O},
-    {"attn", TD_ROLE_ATTN},
-    {"c_fc", TD_ROLE_MLP_UP},
-    {"mlp.c_proj", TD_ROLE_MLP_DOWN},
-    {"ln_1", TD_ROLE_NORM_ATTN},
-    {"ln_2", TD_ROLE_NORM_MLP},
-    /* GPT-NeoX, bloom, falcon, and Megatron before its core */
-    {"query_key_value", TD_ROLE_ATTN_QKV},
-    {"attention.dense", TD_ROLE_ATTN_O},
-    {"self_attention.dense", TD_ROLE_ATTN_O},
-    {"self_attention", TD_ROLE_ATTN},
-    {"attention", TD_ROLE_ATTN},
-    {"dense_h_to_4h", TD_ROLE_MLP_GATE_UP},
-    {"dense_4h_to_h", TD_ROLE_MLP_DOWN},
-    /* Megatron */
-    {"linear_qkv", TD_ROLE_ATTN_QKV},
-    {"linear_proj", TD_ROLE_ATTN_O},
-    {"q_layernorm", TD_ROLE_ATTN_Q_NORM},
-    {"k_layernorm", TD_ROLE_ATTN_K_NORM},
-    {"linear_fc1", TD_ROLE_MLP_GATE_UP},
-    {"linear_fc2", TD_ROLE_MLP_DOWN},
-    {"linear_qkv.layer_norm", TD_ROLE_NORM_ATTN},
-    {"linear_fc1.layer_norm", TD_ROLE_NORM_MLP},
-    {"pre_mlp_layernorm", TD_ROLE_NORM_MLP},
-    /* llama.cpp */
-    {"attn_norm", TD_ROLE_NORM_ATTN},
-    {"attn_q", TD_ROLE_ATTN_Q},
-    {"attn_k", TD_ROLE_ATTN_K},
-    {"attn_v", TD_ROLE_ATTN_V},
-    {"attn_qkv", TD_ROLE_ATTN_QKV},
-    {"attn_q_norm", TD_ROLE_ATTN_Q_NORM},
-    {"attn_k_norm", TD_ROLE_ATTN_K_NORM},
-    {"attn_output", TD_ROLE_ATTN_O},
-    {"post_attention_norm", TD_ROLE_NORM_ATTN_POST},
-    {"ffn_norm", TD_ROLE_NORM_MLP},
-    {"ffn_gate", TD_ROLE_MLP_GATE},
-    {"ffn_up", TD_ROLE_MLP_UP},
-    {"ffn_down", TD_ROLE_MLP_DOWN},
-    {"ffn_gate_inp", TD_ROLE_ROUTER},
-    {"ffn_gate_inp_shexp", TD_ROLE_ROUTER},
-    {"ffn_gate_exps", TD_ROLE_MLP_GATE},
-    {"ffn_up_exps", TD_ROLE_MLP_UP},
-    {"ffn_down_exps", TD_ROLE_MLP_DOWN},
-    {"ffn_gate_up_exps", TD_ROLE_MLP_GATE_UP},
-    {"ffn_gate_shexp", TD_ROLE_MLP_GATE},
-    {"ffn_up_shexp", TD_ROLE_MLP_UP},
-    {"ffn_down_shexp", TD_ROLE_MLP_DOWN},
-    {"attn_o", TD_ROLE_ATTN_O},
-    {"cross_attn_norm", TD_ROLE_NORM_ATTN},
-    {"cross_attn_q", TD_ROLE_ATTN_Q},
-    {"cross_attn_k", TD_ROLE_ATTN_K},
-    {"cross_attn_v", TD_ROLE_ATTN_V},
-    {"cross_attn_o", TD_ROLE_ATTN_O},
-    {"post_ffw_norm", TD_ROLE_NORM_MLP_POST},
-    /* Meta's own llama */
-    {"wq", TD_ROLE_ATTN_Q},
-    {"wk", TD_ROLE_ATTN_K},
-    {"wv", TD_ROLE_ATTN_V},
-    {"wqkv", TD_ROLE_ATTN_QKV},
-    {"wo", TD_ROLE_ATTN_O},
-    {"attention_norm", TD_ROLE_NORM_ATTN},
-    {"w1", TD_ROLE_MLP_GATE},
-    {"w3", TD_ROLE_MLP_UP},
-    {"w2", TD_ROLE_MLP_DOWN},
-    {"w13", TD_ROLE_MLP_GATE_UP}, /* vLLM's experts */
-    {"feed_forward", TD_ROLE_MLP},
-    /* Hugging Face: bert and kin */
-    {"attention.self.query", TD_ROLE_ATTN_Q},
-    {"attention.self.key", TD_ROLE_ATTN_K},
-    {"attention.self.value", TD_ROLE_ATTN_V},
-    {"attention.attention.query", TD_ROLE_ATTN_Q},
-    {"attention.attention.key", TD_ROLE_ATTN_K},
-    {"attention.attention.value", TD_ROLE_ATTN_V},
-    {"attention.output.dense", TD_ROLE_ATTN_O},
-    {"attention.output.layernorm", TD_ROLE_NORM_ATTN_POST},
-    {"attn_output_norm", TD_ROLE_NORM_ATTN_POST},
-    {"intermediate.dense", TD_ROLE_MLP_UP},
-    {"output.dense", TD_ROLE_MLP_DOWN},
-    {"output.layernorm", TD_ROLE_NORM_MLP_POST},
-    {"layer_output_norm", TD_ROLE_NORM_MLP_POST},
-    {"layernorm_before", TD_ROLE_NORM_ATTN},
-    {"layernorm_after", TD_ROLE_NORM_MLP},
-    /* timm */
-    {"attn.proj", TD_ROLE_ATTN_O},
-    {"norm1", TD_ROLE_NORM_ATTN},
-    {"norm2", TD_ROLE_NORM_MLP},
-    /* OpenAI's whisper */
-    {"attn_ln", TD_ROLE_NORM_ATTN},
-    {"attn.out", TD_ROLE_ATTN_O},
-    {"cross_attn_ln", TD_ROLE_NORM_ATTN},
-    {"cross_attn.out", TD_ROLE_ATTN_O},
-    {"mlp_ln", TD_ROLE_NORM_MLP},
-    {"mlp.0", TD_ROLE_MLP_UP},
-    {"mlp.2", TD_ROLE_MLP_DOWN},
-    /* Hugging Face: t5 */
-    {"SelfAttention", TD_ROLE_ATTN},
-    {"SelfAttention.q", TD_ROLE_ATTN_Q},
-    {"SelfAttention.k", TD_ROLE_ATTN_K},
-    {"SelfAttention.v", TD_ROLE_ATTN_V},
-    {"SelfAttention.o", TD_ROLE_ATTN_O},
-    {"EncDecAttention", TD_ROLE_ATTN},
-    {"EncDecAttention.q", TD_ROLE_ATTN_Q},
-    {"EncDecAttention.k", TD_ROLE_ATTN_K},
-    {"EncDecAttention.v", TD_ROLE_ATTN_V},
-    {"EncDecAttention.o", TD_ROLE_ATTN_O},
-    {"DenseReluDense", TD_ROLE_MLP},
-    {"DenseReluDense.wi", TD_ROLE_MLP_UP},
-    {"DenseReluDense.wi_0", TD_ROLE_MLP_GATE},
-    {"DenseReluDense.wi_1", TD_ROLE_MLP_UP},
-    {"DenseReluDense.wo", TD_ROLE_MLP_DOWN},
-    /* dumps by stage */
-    {"post_ln_pre_attn", TD_ROLE_NORM_ATTN},
-    {"query", TD_ROLE_ATTN_Q},
-    {"key", TD_ROLE_ATTN_K},
-    {"value", TD_ROLE_ATTN_V},
-    {"qkv", TD_ROLE_ATTN_QKV},
-    {"post_attn_pre_resid", TD_ROLE_ATTN_O},
-    {"pre_mlp", TD_ROLE_NORM_MLP},
-    {"gate", TD_ROLE_MLP_GATE},
-    {"up", TD_ROLE_MLP_UP},
-    {"gate_up", TD_ROLE_MLP_GATE_UP},
-    {"post_mlp", TD_ROLE_MLP_DOWN},
-};
-
-static const struct row outside[] = {
-    {"embed_tokens", TD_ROLE_EMBED},    /* Hugging Face */
-    {"wte", TD_ROLE_EMBED},             /* gpt2 */
-    {"embed_in", TD_ROLE_EMBED},        /* GPT-NeoX */
-    {"word_embeddings", TD_ROLE_EMBED}, /* Megatron, bert, bloom, falcon */
-    {"token_embd", TD_ROLE_EMBED},      /* llama.cpp */
-    {"tok_embeddings", TD_ROLE_EMBED},  /* Meta */
-    {"embeddings", TD_ROLE_EMBED},      /* dumps */
-    {"embedding", TD_ROLE_EMBED},
-    {"wpe", TD_ROLE_EMBED_POSITION}, /* gpt2 */
-    {"embed_positions", TD_ROLE_EMBED_POSITION},
-    {"position_embeddings", TD_ROLE_EMBED_POSITION},
-    {"position_embd", TD_ROLE_EMBED_POSITION},
-    {"model.norm", TD_ROLE_NORM_FINAL}, /* Hugging Face */
-    {"norm", TD_ROLE_NORM_FINAL},       /* Meta */
-    {"ln_f", TD_ROLE_NORM_FINAL},       /* gpt2 */
-    {"final_layer_norm", TD_ROLE_NORM_FINAL},
-    {"final_layernorm", TD_ROLE_NORM_FINAL}, /* Megatron */
-    {"final_norm", TD_ROLE_NORM_FINAL},
-    {"output_norm", TD_ROLE_NORM_FINAL}, /* llama.cpp */
-    {"lm_head", TD_ROLE_HEAD},           /* Hugging Face */
-    {"embed_out", TD_ROLE_HEAD},         /* GPT-NeoX */
-    {"output_layer", TD_ROLE_HEAD},      /* Megatron */
-    {"output", TD_ROLE_HEAD},            /* llama.cpp, Meta */
-    {"logits", TD_ROLE_HEAD},            /* dumps */
-};
 
 int td_role_parts(enum td_role fused, enum td_role parts[3])
 {
@@ -282,20 +89,25 @@ static enum td_part_kind cut_kind(const char *stage, size_t *length)
     return TD_PART_OUTPUT;
 }
 
-static enum td_role find_role(const char *stage, size_t length, bool layered)
+/* The longest row that fits, or NULL. */
+static const struct td_family_row *find_row(const char *stage, size_t length, bool layered)
 {
-    const struct row *rows = layered ? in_layer : outside;
-    size_t count = layered ? sizeof in_layer / sizeof *in_layer : sizeof outside / sizeof *outside;
-    enum td_role best = TD_ROLE_NONE;
-    size_t longest = 0;
+    const struct td_family_row *rows = layered ? td_rows_in_layer : td_rows_outside, *best = NULL;
+    size_t count = layered ? td_rows_in_layer_count : td_rows_outside_count, longest = 0;
     for (size_t i = 0; i < count; i++) {
         size_t rest = length, n = strlen(rows[i].ending);
         if (n > longest && cut_ending(stage, &rest, rows[i].ending, "./")) {
             longest = n;
-            best = rows[i].role;
+            best = &rows[i];
         }
     }
     return best;
+}
+
+static enum td_role find_role(const char *stage, size_t length, bool layered)
+{
+    const struct td_family_row *row = find_row(stage, length, layered);
+    return row ? row->role : TD_ROLE_NONE;
 }
 
 static bool is_one_of(const struct td_word *word, const char *const *words)
@@ -430,6 +242,18 @@ static bool is_stacked_parameter(const struct td_identity *id, const char *stage
             cut_ending(stage, &length, "experts.down_proj", "."));
 }
 
+/* "o_proj.0", "o_proj.output.0": the first of what a module puts out is what it is known for. */
+static bool cut_first_output(const char *stage, size_t *length)
+{
+    size_t rest = *length;
+    if (!cut_ending(stage, &rest, "0", ".") || rest == 0)
+        return false;
+    if (!cut_ending(stage, &rest, "output", ".") && stage[rest] != '.')
+        return false;
+    *length = rest;
+    return rest > 0;
+}
+
 struct td_identity td_role_of(const char *name, int64_t layer, const char *stage)
 {
     struct td_identity out = {.expert = TD_NO_EXPERT};
@@ -443,7 +267,11 @@ struct td_identity td_role_of(const char *name, int64_t layer, const char *stage
     }
     out.gradient = cut_ending(stage, &length, "grad", "._/");
     out.kind = cut_kind(stage, &length);
-    out.role = find_role(stage, length, layer >= 0);
+    const struct td_family_row *row = find_row(stage, length, layer >= 0);
+    if (!row && out.kind == TD_PART_OUTPUT && cut_first_output(stage, &length))
+        row = find_row(stage, length, layer >= 0);
+    out.role = row ? row->role : TD_ROLE_NONE;
+    out.other = row ? row->other : TD_ROLE_NONE;
     if (layer >= 0) {
         read_stage_words(stage, length, &out);
         if (out.role == TD_ROLE_NONE)

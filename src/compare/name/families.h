@@ -20,6 +20,7 @@ enum td_role {
     TD_ROLE_NONE,
     TD_ROLE_EMBED,
     TD_ROLE_EMBED_POSITION,
+    TD_ROLE_STREAM, /* what comes into a layer */
     TD_ROLE_NORM_ATTN,
     TD_ROLE_ATTN_Q,
     TD_ROLE_ATTN_K,
@@ -27,17 +28,26 @@ enum td_role {
     TD_ROLE_ATTN_QKV,
     TD_ROLE_ATTN_Q_NORM,
     TD_ROLE_ATTN_K_NORM,
+    TD_ROLE_ATTN_Q_ROPE,
+    TD_ROLE_ATTN_K_ROPE,
+    TD_ROLE_SCORES,
+    TD_ROLE_PROBS,
+    TD_ROLE_CONTEXT, /* what attention gathered, before it is projected */
     TD_ROLE_ATTN_O,
     TD_ROLE_ATTN, /* the whole module */
     TD_ROLE_NORM_ATTN_POST,
+    TD_ROLE_STREAM_MID, /* between attention and the MLP */
     TD_ROLE_NORM_MLP,
     TD_ROLE_ROUTER,
     TD_ROLE_MLP_GATE,
     TD_ROLE_MLP_UP,
     TD_ROLE_MLP_GATE_UP, /* or up alone, where the model has no gate and the family one name for both */
+    TD_ROLE_MLP_ACT,
+    TD_ROLE_MLP_PRODUCT, /* of the activation and up */
     TD_ROLE_MLP_DOWN,
     TD_ROLE_MLP,
     TD_ROLE_NORM_MLP_POST,
+    TD_ROLE_LAYER, /* what a layer puts out */
     TD_ROLE_NORM_FINAL,
     TD_ROLE_HEAD,
     TD_ROLES
@@ -49,8 +59,9 @@ enum td_stack { TD_STACK_MAIN, TD_STACK_ENCODER, TD_STACK_VISION, TD_STACK_AUDIO
 enum td_experts { TD_NO_EXPERT = -1, TD_SHARED_EXPERT = -2, TD_ALL_EXPERTS = -3 /* stacked */ };
 
 struct td_identity {
-    enum td_role role;
+    enum td_role role, other; /* other: what some engines mean by the same word, or none */
     enum td_part_kind kind;
+    bool guessed; /* the role was put together from words; no family has the name */
     bool gradient;
     bool cross;     /* attention to another stack */
     int64_t expert; /* or one of td_experts */

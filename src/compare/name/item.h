@@ -13,15 +13,16 @@
 enum td_experts_stored { TD_EXPERTS_APART, TD_EXPERTS_STACKED, TD_EXPERTS_JOINED };
 
 struct td_item {
-    const char *name;  /* without the rank when sharded */
-    int64_t layer;     /* -1: the name has none */
-    const char *stage; /* "query_final": the name after the layer, all of it where there is none */
-    int stage_rank;    /* place among the known stages of a layer, or the count of those */
-    enum td_role role; /* what it is to its model, when the name tells */
-    bool cross;        /* of attention to another stack */
-    size_t order;      /* place in the order of execution */
-    bool parameter;    /* a weight or bias, by its name: stored, not computed */
-    bool torn;         /* a shard of a set that is not whole: other ranks of it are missing */
+    const char *name;   /* without the rank when sharded */
+    int64_t layer;      /* -1: the name has none */
+    const char *stage;  /* "query_final": the name after the layer, all of it where there is none */
+    const char *scheme; /* the name with {L} in the place of the layer; the name where it has none */
+    int stage_rank;     /* place among the known stages of a layer, or the count of those */
+    enum td_role role;  /* what it is to its model, when the name tells */
+    bool cross;         /* of attention to another stack */
+    size_t order;       /* place in the order of execution */
+    bool parameter;     /* a weight or bias, by its name: stored, not computed */
+    bool torn;          /* a shard of a set that is not whole: other ranks of it are missing */
     enum td_experts_stored experts;
     int part_count;
     const struct td_tensor *const *parts; /* in rank order */

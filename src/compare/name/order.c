@@ -16,6 +16,7 @@
 
 #include "compare/name/pipeline.h"
 #include "compare/name/place.h"
+#include "compare/name/template.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -216,7 +217,6 @@ static bool names_parameter(const char *name)
 
 static bool find_place(struct td_side *side, struct td_item *item, struct standing *s)
 {
-    s->place = td_place_find(item->name);
     s->item = item;
     s->layer = item->layer = s->place.layer;
     item->parameter = names_parameter(item->name);
@@ -252,10 +252,13 @@ static bool was_recorded(const struct td_side *side)
 bool td_order_find(struct td_side *side)
 {
     struct standing *all = calloc(side->count + 1, sizeof *all);
+    struct td_place *places = calloc(side->count + 1, sizeof *places);
     const struct standing **layered = calloc(side->count + 1, sizeof(*layered));
     size_t count = 0;
-    bool dumped = false, ok = all && layered;
+    bool dumped = false,
+         ok = all && layered && places && td_template_places(side, places) && td_template_name(side, places);
     for (size_t i = 0; ok && i < side->count; i++) {
+        all[i].place = places[i];
         ok = find_place(side, &side->items[i], &all[i]);
         all[i].index = i;
         dumped = dumped || all[i].place.dumped;
@@ -276,6 +279,7 @@ bool td_order_find(struct td_side *side)
         for (size_t i = 0; i < side->count; i++)
             side->items[all[i].index].order = i;
     }
+    free(places);
     free(layered);
     free(all);
     return ok;

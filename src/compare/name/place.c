@@ -52,7 +52,8 @@ static bool find_layer(const char *text, size_t length, struct td_place *out, co
         out->layer = number_of(&word);
         if (out->layer < 0)
             return false;
-        out->stack = (size_t)(word.text - name);
+        out->stack = out->number = (size_t)(word.text - name);
+        out->number_length = word.length;
         while (at < length && strchr("._-/]", text[at]))
             at++;
         out->stage = text + at;
@@ -75,8 +76,14 @@ struct td_place td_place_find(const char *name)
 {
     struct td_stage dump = td_stage_parse(name);
     if (dump.layer >= 0)
-        return (struct td_place){dump.layer, dump.place,        true, dump.folder_length,
-                                 dump.stage, dump.stage_length, NULL};
+        return (struct td_place){.layer = dump.layer,
+                                 .stage_rank = dump.place,
+                                 .dumped = true,
+                                 .number = dump.folder_length,
+                                 .number_length = strspn(name + dump.folder_length, "0123456789"),
+                                 .stack = dump.folder_length,
+                                 .stage = dump.stage,
+                                 .stage_length = dump.stage_length};
     struct td_place out = {
         .layer = -1, .stage_rank = td_stage_places, .stage = name, .stage_length = strlen(name)};
     struct td_name parts = td_name_split(name);

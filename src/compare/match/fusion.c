@@ -1,0 +1,193 @@
+/* fusion.c: see fusion.h. */
+#include "compare/match/fusion.h"
+
+#include <math.h>
+
+enum {
+    MOST_PARTS = 3,
+    MOST_CANDIDATES = 48 /* templates that may be parts of one: all sets of three are tried */
+};
+
+/* Grams of rounded values add up within this; a set that is wrong is far off. */
+static const double ADDS_UP = 0.05, ADDS_UP_FINE = 2e-3;
+
+struct fusion {
+    enum td_which whole_side;
+    size_t whole, parts[MOST_PARTS];
+    int count;
+    double error; /* of the layer that adds up best */
+    int words;    /* names that say so */
+};
+
+static const struct td_print *print_at(const struct td_schemes *s, size_t scheme, int64_t layer)
+{
+    size_t item = td_scheme_at(s, &s->list[scheme], layer);
+    const struct td_reading *r = item == SIZE_MAX ? NULL : s->readings[item];
+    return r && r->count && r->prints[0].rows > 1 ? &r->prints[0] : NULL;
+}
+
+/* How far the parts are from adding up, in the layer where they do best. */
+static double sum_error(const struct td_kin *kin, const struct fusion *f)
+{
+    const struct td_schemes *whole = &kin->schemes[f->whole_side], *other = &kin->schemes[!f->whole_side];
+    const struct td_scheme *w = &whole->list[f->whole];
+    int64_t offset = f->whole_side == TD_SIDE_A ? kin->m->layer_offset : -kin->m->layer_offset;
+    double best = INFINITY;
+    for (size_t i = 0; i < w->count; i++) {
+        int64_t layer = whole->side->items[w->items[i]].layer;
+        const struct td_print *print = print_at(whole, f->whole, layer), *parts[MOST_PARTS];
+        int found = 0;
+        while (print && found < f->count && (parts[found] = print_at(other, f->parts[found], layer + offset)))
+            found++;
+        if (print && found == f->count)
+            best = fmin(best, td_print_sum_error(print, parts, f->count));
+    }
+    return best;
+}
+
+static int64_t width_of(const struct td_schemes *s, size_t scheme)
+{
+    const struct td_scheme *x = &s->list[scheme];
+    for (size_t i = 0; i < x->count; i++)
+        if (s->readings[x->items[i]] && s->readings[x->items[i]]->count &&
+            s->readings[x->items[i]]->prints[0].rows > 1)
+            return s->readings[x->items[i]]->prints[0].width;
+    return 0;
+}
+
+static bool is_free(const struct td_schemes *s, size_t scheme)
+{
+    return s->list[scheme].partner == TD_NO_SCHEME && !s->list[scheme].covered;
+}
+
+/* How many parts have the role that is theirs in the whole; `order` puts them into that order. */
+static int order_parts(const struct td_kin *kin, struct fusion *f)
+{
+    const struct td_schemes *other = &kin->schemes[!f->whole_side];
+    enum td_role role = kin->schemes[f->whole_side].list[f->whole].role, roles[MOST_PARTS];
+    int of = td_role_parts(role, roles), known = 0;
+    if (of != f->count) { /* its name does not tell: q, k, v or gate, up */
+        role = f->count == 3 ? TD_ROLE_ATTN_QKV : TD_ROLE_MLP_GATE_UP;
+        of = td_role_parts(role, roles);
+    } else {
+        known++;
+    }
+    size_t sorted[MOST_PARTS];
+    bool used[MOST_PARTS] = {false};
+    int placed = 0;
+    for (int r = 0; r < of; r++) {
+        sorted[r] = TD_NO_SCHEME;
+        for (int p = 0; p < f->count && sorted[r] == TD_NO_SCHEME; p++)
+            if (!used[p] && other->list[f->parts[p]].role == roles[r]) {
+                sorted[r] = f->parts[p];
+                used[p] = true;
+                placed++;
+            }
+    }
+    if (placed == f->count) {
+        for (int p = 0; p < f->count; p++)
+            f->parts[p] = sorted[p];
+        return known + placed;
+    }
+    for (int p = 1; p < f->count; p++) /* in the order in which they run */
+        for (int q = p; q > 0 && other->list[f->parts[q]].order < other->list[f->parts[q - 1]].order; q--) {
+            size_t t = f->parts[q];
+            f->parts[q] = f->parts[q - 1];
+            f->parts[q - 1] = t;
+        }
+    return placed;
+}
+
+static void consider(const struct td_kin *kin, struct fusion f, double tolerance, struct fusion *best)
+{
+    f.error = sum_error(kin, &f);
+    f.words = order_parts(kin, &f);
+    bool by_name = f.words == f.count + 1;
+    if (!(f.error <= tolerance) && !by_name)
+        return;
+    bool adds = f.error <= tolerance, best_adds = best->count && best->error <= tolerance;
+    if (best->count == 0 || adds > best_adds ||
+        (adds == best_adds && (f.words > best->words || (f.words == best->words && f.error < best->error))))
+        *best = f;
+}
+
+/* The templates of the other side that may be parts. */
+static int list_parts(const struct td_kin *kin, enum td_which side, int64_t width, bool layered,
+                      size_t out[MOST_CANDIDATES], int64_t widths[MOST_CANDIDATES])
+{
+    const struct td_schemes *s = &kin->schemes[side];
+    int count = 0;
+    for (size_t k = 0; k < s->count && count < MOST_CANDIDATES; k++) {
+        int64_t w = width_of(s, k);
+        if (is_free(s, k) && s->list[k].layered == layered && w > 0 && w < width) {
+            out[count] = k;
+            widths[count++] = w;
+        }
+    }
+    return count;
+}
+
+static void search(const struct td_kin *kin, enum td_which side, size_t whole, double tolerance,
+                   struct fusion *best)
+{
+    const struct td_schemes *s = &kin->schemes[side];
+    size_t parts[MOST_CANDIDATES];
+    int64_t widths[MOST_CANDIDATES], width = width_of(s, whole);
+    int n = width ? list_parts(kin, !side, width, s->list[whole].layered, parts, widths) : 0;
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++) {
+            if (widths[i] + widths[j] == width)
+                consider(kin, (struct fusion){side, whole, {parts[i], parts[j]}, 2, 0, 0}, tolerance, best);
+            for (int k = j + 1; k < n; k++)
+                if (widths[i] + widths[j] + widths[k] == width)
+                    consider(kin, (struct fusion){side, whole, {parts[i], parts[j], parts[k]}, 3, 0, 0},
+                             tolerance, best);
+        }
+}
+
+static void pair_fusion(struct td_matching *m, const struct td_kin *kin, const struct fusion *f,
+                        double tolerance)
+{
+    struct td_schemes *whole = &kin->schemes[f->whole_side], *other = &kin->schemes[!f->whole_side];
+    const struct td_scheme *w = &whole->list[f->whole];
+    int64_t offset = f->whole_side == TD_SIDE_A ? m->layer_offset : -m->layer_offset;
+    for (size_t i = 0; i < w->count; i++) {
+        int64_t layer = whole->side->items[w->items[i]].layer;
+        size_t parts[MOST_PARTS];
+        int found = 0;
+        while (found < f->count && (parts[found] = td_scheme_at(other, &other->list[f->parts[found]],
+                                                                layer + offset)) != SIZE_MAX)
+            found++;
+        for (int p = 0; found == f->count && p < f->count; p++) {
+            bool in_a = f->whole_side == TD_SIDE_A;
+            td_pair(m, in_a ? w->items[i] : parts[p], in_a ? parts[p] : w->items[i], TD_MATCH_FUSED);
+            struct td_match *match = &m->pairs[m->count - 1];
+            *(in_a ? &match->fused_a : &match->fused_b) = (struct td_fusion){p, f->count};
+            match->template_a = (in_a ? w : &other->list[f->parts[p]])->name;
+            match->template_b = (in_a ? &other->list[f->parts[p]] : w)->name;
+            match->sure = f->error <= tolerance ? 0.999 : 0.97;
+            match->evidence = f->error <= tolerance ? "the parts add up to the whole"
+                                                    : "names and sizes of parts and whole";
+        }
+    }
+    whole->list[f->whole].partner = f->parts[0];
+    for (int p = 0; p < f->count; p++)
+        other->list[f->parts[p]].partner = f->whole;
+}
+
+tdbg_status td_match_fusions(struct td_matching *m, const struct td_kin *kin, struct tdbg_error *error)
+{
+    bool fine = kin->schemes[0].unit < 0x1p-20 && kin->schemes[1].unit < 0x1p-20;
+    double tolerance = fine ? ADDS_UP_FINE : ADDS_UP;
+    for (enum td_which side = TD_SIDE_A; side <= TD_SIDE_B; side++)
+        for (size_t k = 0; k < kin->schemes[side].count; k++) {
+            struct fusion best = {.count = 0};
+            if (td_job_cancelled(m->work.job))
+                return td_fail(error, TDBG_CANCELLED, "stopped");
+            if (is_free(&kin->schemes[side], k))
+                search(kin, side, k, tolerance, &best);
+            if (best.count)
+                pair_fusion(m, kin, &best, tolerance);
+        }
+    return TDBG_OK;
+}

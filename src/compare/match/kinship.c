@@ -1,0 +1,288 @@
+/* kinship.c: see kinship.h. */
+#include "compare/match/kinship.h"
+
+#include "compare/judge/verdict.h"
+#include "compare/match/words.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Values agree within this share of their size: a thousandth where both are of float32, more where one was
+ * rounded to fewer bits. */
+static const double FINE = 1e-3, FINE_UNIT = 0x1p-20, HALF = 0.015, HALF_UNIT = 0x1p-11, COARSE = 0.06;
+
+/* Agreement is worth this, and a decade closer this much more. Two tensors of one stream may lie within the
+ * tolerance of each other; the true pair is closer. */
+static const double AS_THEY_STAND = 4.5, REORDERED = 3.5, BUT_FOR_FACTORS = 3, A_DECADE = 1.5, DECADES = 3;
+
+static const double LIKENESS = 2.5, GRAM_LIKENESS = 0.3, NORM_RATIO = 0.3, MOST_NORM_RATIO = 0.6;
+static const double MEANS_SAME = 1.5, MEANS_NEAR = 0.3, MEANS_OTHER = -1.5, BAG = 0.5;
+
+/* Where no engine means anything else by the words, and no other tensor is called so. */
+static const double PLAINLY_SAME = 6, PLAINLY_OTHER = -4;
+
+/* The same name on both sides is believed before any value: else a mistake would pair itself away. */
+static const double SAME_NAME = 9;
+
+/* In a layer that is right, a pair that differs is none. */
+static const double AGAINST_FLOW = -12;
+
+/* --- names ---------------------------------------------------------------------------------------------- */
+
+/* Different stages that often hold the same values, or that engines tell apart in different ways. */
+static bool are_near(enum td_role a, enum td_role b)
+{
+    static const enum td_role near[][2] = {
+        {TD_ROLE_ATTN_O, TD_ROLE_ATTN},
+        {TD_ROLE_ATTN_O, TD_ROLE_NORM_ATTN_POST},
+        {TD_ROLE_MLP_DOWN, TD_ROLE_MLP},
+        {TD_ROLE_MLP_DOWN, TD_ROLE_NORM_MLP_POST},
+        {TD_ROLE_MLP_ACT, TD_ROLE_MLP_PRODUCT},
+        {TD_ROLE_SCORES, TD_ROLE_PROBS},
+        {TD_ROLE_LAYER, TD_ROLE_STREAM},
+        {TD_ROLE_ATTN, TD_ROLE_NORM_ATTN_POST},
+        {TD_ROLE_MLP, TD_ROLE_NORM_MLP_POST},
+        {TD_ROLE_MLP_UP, TD_ROLE_MLP_GATE_UP},
+        {TD_ROLE_NORM_MLP, TD_ROLE_NORM_ATTN_POST},
+    };
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+        if ((near[i][0] == a && near[i][1] == b) || (near[i][0] == b && near[i][1] == a))
+            return true;
+    return false;
+}
+
+enum td_meaning td_roles_meet(const struct td_scheme *a, const struct td_scheme *b)
+{
+    if (a->role == TD_ROLE_NONE || b->role == TD_ROLE_NONE)
+        return TD_MEANS_NOTHING;
+    if (a->role == b->role)
+        return TD_MEANS_SAME;
+    bool near = are_near(a->role, b->role) || a->other == b->role || b->other == a->role ||
+                (a->other && (a->other == b->other || are_near(a->other, b->role))) ||
+                (b->other && are_near(a->role, b->other));
+    return near ? TD_MEANS_NEAR : TD_MEANS_OTHER;
+}
+
+/* What a word means in one engine only is no doubt, and no other name of the side says the same. */
+static bool is_plain(const struct td_scheme *s)
+{
+    return s->other == TD_ROLE_NONE && s->only_one && !s->guessed;
+}
+
+static double points_of_words(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
+{
+    static const double points[] = {[TD_MEANS_SAME] = MEANS_SAME,
+                                    [TD_MEANS_NEAR] = MEANS_NEAR,
+                                    [TD_MEANS_NOTHING] = 0,
+                                    [TD_MEANS_OTHER] = MEANS_OTHER};
+    size_t i = (size_t)(a - kin->schemes[0].list), j = (size_t)(b - kin->schemes[1].list);
+    enum td_meaning meaning = td_roles_meet(a, b);
+    double sum = points[meaning];
+    if (meaning == TD_MEANS_SAME && is_plain(a) && is_plain(b))
+        sum = PLAINLY_SAME;
+    if (meaning == TD_MEANS_OTHER && a->other == TD_ROLE_NONE && b->other == TD_ROLE_NONE && !a->guessed &&
+        !b->guessed)
+        sum = PLAINLY_OTHER;
+    if (a->stack != b->stack)
+        sum += MEANS_OTHER;
+    return sum + BAG * td_word_bag_likeness(&kin->bags[0][i], &kin->bags[1][j]);
+}
+
+/* --- values --------------------------------------------------------------------------------------------- */
+
+static double tolerance_of(const struct td_kin *kin, size_t item_a, size_t item_b)
+{
+    const size_t items[] = {item_a, item_b};
+    double unit = 0;
+    for (int s = 0; s < 2; s++) {
+        const struct td_item *item = &kin->schemes[s].side->items[items[s]];
+        unit = fmax(unit, fmax(kin->schemes[s].unit, td_unit_roundoff(item->parts[0]->dtype)));
+    }
+    return unit <= FINE_UNIT ? FINE : unit <= HALF_UNIT ? HALF : COARSE;
+}
+
+static double graded(double error, double tolerance, double worth)
+{
+    if (!(error <= tolerance))
+        return 0;
+    double decades = log10(tolerance / fmax(error, tolerance * 1e-9));
+    return worth + A_DECADE * fmin(decades, DECADES);
+}
+
+double td_equal_points(const struct td_likeness *l, double tolerance)
+{
+    double best = graded(l->error, tolerance, AS_THEY_STAND);
+    best = fmax(best, graded(l->gram_error, tolerance, REORDERED));
+    return fmax(best, graded(l->even_error, tolerance, BUT_FOR_FACTORS));
+}
+
+bool td_kin_compare(const struct td_kin *kin, size_t item_a, size_t item_b, struct td_likeness *out,
+                    double *tolerance)
+{
+    const struct td_reading *a = kin->schemes[0].readings[item_a], *b = kin->schemes[1].readings[item_b];
+    if (!a || !b || !a->count || !b->count)
+        return false;
+    *tolerance = tolerance_of(kin, item_a, item_b);
+    double best = -1;
+    for (int i = 0; i < a->count; i++)
+        for (int j = 0; j < b->count; j++) {
+            struct td_likeness l = td_print_compare(&a->prints[i], &b->prints[j]);
+            double worth = td_equal_points(&l, *tolerance) + l.cosine + GRAM_LIKENESS * l.shape;
+            if (worth > best) {
+                best = worth;
+                *out = l;
+            }
+        }
+    return true;
+}
+
+/* Two templates of which only one has layers go together where that one has no more than one. */
+static bool levels_meet(const struct td_scheme *a, const struct td_scheme *b)
+{
+    return a->layered == b->layered || (a->layered ? a->count : b->count) == 1;
+}
+
+/* The item of B in the layer that an item of A is in. */
+static size_t counterpart(const struct td_kin *kin, const struct td_scheme *a, size_t item_a,
+                          const struct td_scheme *b)
+{
+    int64_t layer = kin->schemes[0].side->items[item_a].layer;
+    if (a->layered && b->layered)
+        return td_scheme_at(&kin->schemes[1], b, layer + kin->m->layer_offset);
+    return b->items[0];
+}
+
+struct tally {
+    bool any;
+    bool against_flow;
+    double ratio;
+};
+
+static void weigh_layer(const struct td_kin *kin, const struct td_likeness *l, double tolerance,
+                        int64_t layer, struct td_kinship *out, struct tally *tally)
+{
+    double points = td_equal_points(l, tolerance);
+    if (!tally->any) {
+        tally->any = true;
+        tally->ratio = l->ratio;
+        out->likeness = l->cosine;
+        out->score += LIKENESS * l->cosine + GRAM_LIKENESS * fmax(l->shape, 0);
+    }
+    if (points > out->equal) {
+        out->equal = points;
+        out->layer = layer < INT64_MAX - 1 ? layer : -1;
+    }
+    /* A factor of each channel would show in what follows. */
+    bool agrees = l->error <= tolerance || l->gram_error <= tolerance;
+    if (!agrees && layer < kin->clean)
+        tally->against_flow = true;
+}
+
+/* What runs before the layers is right when something behind them is; what runs after them when the result
+ * is. */
+static int64_t layer_of(const struct td_kin *kin, const struct td_scheme *a, size_t item)
+{
+    if (a->layered)
+        return kin->schemes[0].side->items[item].layer;
+    return a->order < kin->first_layered ? -1 : INT64_MAX - 1;
+}
+
+struct td_kinship td_kinship_of(const struct td_kin *kin, const struct td_scheme *a,
+                                const struct td_scheme *b)
+{
+    struct td_kinship out = {.layer = -1};
+    struct tally tally = {.ratio = 1};
+    if (!levels_meet(a, b)) {
+        out.score = -INFINITY;
+        return out;
+    }
+    for (size_t k = 0; k < a->count; k++) {
+        struct td_likeness l;
+        double tolerance;
+        size_t item_b =
+            kin->schemes[0].readings[a->items[k]] ? counterpart(kin, a, a->items[k], b) : SIZE_MAX;
+        if (item_b != SIZE_MAX && td_kin_compare(kin, a->items[k], item_b, &l, &tolerance))
+            weigh_layer(kin, &l, tolerance, layer_of(kin, a, a->items[k]), &out, &tally);
+    }
+    out.words = points_of_words(kin, a, b);
+    out.same_name =
+        strcmp(kin->bare[0][a - kin->schemes[0].list], kin->bare[1][b - kin->schemes[1].list]) == 0 ||
+        (a == kin->last[0] && b == kin->last[1]);
+    out.same_role = out.words >= PLAINLY_SAME;
+    double apart = tally.ratio > 0 ? fabs(log(tally.ratio)) : 0;
+    out.score += out.equal + out.words - fmin(NORM_RATIO * apart, MOST_NORM_RATIO) +
+                 (out.same_name ? SAME_NAME : 0) + (tally.against_flow ? AGAINST_FLOW : 0);
+    return out;
+}
+
+/* --- setting up ----------------------------------------------------------------------------------------- */
+
+/* Without the folders that all names of the side share, and without the extension. */
+static const char *bare_name(const struct td_scheme *s, size_t common, struct td_arena *arena)
+{
+    struct td_name name = td_name_split(s->name);
+    if (name.key)
+        return name.key;
+    return td_arena_strndup(arena, s->name + common, name.stem > common ? name.stem - common : 0);
+}
+
+/* What a dump ends in is its result, whatever it is called: the last of its values, where both have one of
+ * the same width there. */
+static const struct td_scheme *last_of(const struct td_schemes *s)
+{
+    const struct td_scheme *last = NULL;
+    for (size_t k = 0; k < s->count; k++)
+        if (!last || s->list[k].order > last->order)
+            last = &s->list[k];
+    return last && !last->layered && last->role == TD_ROLE_HEAD ? last : NULL;
+}
+
+/* A word of two meanings has the one that somebody on the other side has, where nobody there has the first.
+ */
+static void meet_roles(struct td_schemes schemes[2])
+{
+    bool has[2][TD_ROLES] = {{false}};
+    for (int s = 0; s < 2; s++)
+        for (size_t k = 0; k < schemes[s].count; k++)
+            has[s][schemes[s].list[k].role] = true;
+    for (int s = 0; s < 2; s++)
+        for (size_t k = 0; k < schemes[s].count; k++) {
+            struct td_scheme *x = &schemes[s].list[k];
+            if (x->other != TD_ROLE_NONE && !has[!s][x->role] && has[!s][x->other] && !has[s][x->other]) {
+                enum td_role first = x->role;
+                x->role = x->other;
+                x->other = first;
+            }
+        }
+}
+
+tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct td_matching *m,
+                        struct tdbg_error *error)
+{
+    *kin = (struct td_kin){.schemes = schemes, .m = m};
+    for (int s = 0; s < 2; s++) {
+        size_t count = schemes[s].count + 1, common = td_common_folder(m->side[s]);
+        kin->bare[s] = td_arena_array(&m->scratch, count, sizeof(*kin->bare[s]));
+        kin->bags[s] = td_arena_array(&m->scratch, count, sizeof *kin->bags[s]);
+        if (!kin->bare[s] || !kin->bags[s])
+            return td_fail_nomem(error);
+        for (size_t k = 0; k < schemes[s].count; k++) {
+            const struct td_item *item = &schemes[s].side->items[schemes[s].list[k].items[0]];
+            const char *words = item->layer >= 0 ? item->stage : item->name;
+            if (!(kin->bare[s][k] = bare_name(&schemes[s].list[k], common, &m->scratch)))
+                return td_fail_nomem(error);
+            td_word_bag_read(&kin->bags[s][k], words, strlen(words));
+        }
+    }
+    kin->first_layered = INT64_MAX;
+    for (size_t k = 0; k < schemes[0].count; k++)
+        if (schemes[0].list[k].layered && schemes[0].list[k].order < kin->first_layered)
+            kin->first_layered = schemes[0].list[k].order;
+    meet_roles(schemes);
+    const struct td_scheme *a = last_of(&schemes[0]), *b = last_of(&schemes[1]);
+    if (a && b) {
+        kin->last[0] = a;
+        kin->last[1] = b;
+    }
+    return TDBG_OK;
+}

@@ -1,0 +1,273 @@
+/* print.c: see print.h. Only the tokens that are looked at are read, one row at a time. */
+#include "compare/match/print.h"
+
+#include "compare/layout/layout.h"
+#include "kernel/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A row of more elements than this is no token of a model but a picture, and is sampled. */
+static const int64_t WIDEST = INT64_C(1) << 22;
+
+/* Rows with fewer elements tell little; a scalar nothing. */
+enum { NARROWEST = 2 };
+
+void td_tokens_choose(struct td_tokens *a, struct td_tokens *b, int64_t length_a, int64_t length_b)
+{
+    *a = (struct td_tokens){.length = length_a};
+    *b = (struct td_tokens){.length = length_b};
+    int64_t common = length_a < length_b ? length_a : length_b;
+    if (common < 2)
+        return;
+    int count = common - 1 < TD_PRINT_TOKENS ? (int)common - 1 : TD_PRINT_TOKENS;
+    for (int i = 0; i < count; i++)
+        a->at[i] = b->at[i] = count > 1 ? 1 + i * (common - 2) / (count - 1) : 1; /* up to the last */
+    a->count = b->count = count;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+/* The item with the axis of tokens in front; of a batch that is joined with the tokens the first rows are of
+ * the first sequence. */
+static bool tokens_first(const struct td_item *item, int axis, struct td_operand *out, struct td_arena *arena)
+{
+    struct td_steps steps = {0};
+    const struct td_shape *shape = &item->parts[0]->shape;
+    if (axis > 0) {
+        struct td_step step = {.kind = TD_STEP_PERMUTE, .list = {.ndim = shape->ndim}};
+        step.list.size[0] = axis;
+        for (int i = 1; i < shape->ndim; i++)
+            step.list.size[i] = i <= axis ? i - 1 : i;
+        steps.step[steps.count++] = step;
+    }
+    return td_operand_make(out, item, &steps, arena, NULL) == TDBG_OK;
+}
+
+/* A batch stands in front of the tokens or between them and the channels: one sequence is enough. */
+static int64_t width_of(const struct td_shape *shape, int64_t count, int axis)
+{
+    return shape->size[axis] ? count / shape->size[axis] : 0;
+}
+
+static void add_products(double gram[TD_PRINT_GRAM], const double *const *rows, int n, int64_t channel,
+                         double scale)
+{
+    for (int i = 0, at = 0; i < n; i++)
+        for (int j = 0; j <= i; j++)
+            gram[at++] += rows[i][channel] * rows[j][channel] * scale;
+}
+
+static void fill_grams(struct td_print *p, const double *const *rows)
+{
+    for (int64_t c = 0; c < p->width; c++) {
+        double square = 0;
+        for (int i = 0; i < p->rows; i++)
+            square += rows[i][c] * rows[i][c];
+        if (!(square > 0) || !isfinite(square))
+            continue;
+        add_products(p->gram, rows, p->rows, c, 1);
+        add_products(p->even, rows, p->rows, c, 1 / square);
+    }
+}
+
+/* Values that are not finite, or far beyond all others as masks are, would drown the rest. */
+static double tame(double x)
+{
+    return isfinite(x) && fabs(x) < 1e30 ? x : 0;
+}
+
+static bool keep_values(struct td_print *p, const double *const *rows, struct td_arena *arena)
+{
+    p->kept = p->width < TD_PRINT_CHANNELS ? (int)p->width : TD_PRINT_CHANNELS;
+    p->values = td_arena_array(arena, (size_t)p->rows * (size_t)p->kept + 1, sizeof *p->values);
+    if (!p->values)
+        return false;
+    double square = 0, first = rows[0][0];
+    p->constant = true;
+    for (int i = 0; i < p->rows; i++)
+        for (int k = 0; k < p->kept; k++) {
+            double x = rows[i][k * p->width / p->kept];
+            p->values[i * p->kept + k] = x;
+            p->constant = p->constant && x == first;
+            square += x * x;
+        }
+    p->norm = sqrt(square);
+    return true;
+}
+
+static bool finish(struct td_print *p, double *buffer, struct td_arena *arena)
+{
+    const double *rows[TD_PRINT_TOKENS];
+    for (int i = 0; i < p->rows; i++)
+        rows[i] = buffer + i * p->width;
+    for (int64_t i = 0; i < p->rows * p->width; i++)
+        buffer[i] = tame(buffer[i]);
+    fill_grams(p, rows);
+    return keep_values(p, rows, arena);
+}
+
+static bool read_tokens(struct td_print *out, const struct td_item *item, int axis,
+                        const struct td_tokens *tokens, struct td_arena *arena)
+{
+    struct td_arena scratch;
+    struct td_operand o;
+    *out = (struct td_print){.rows = tokens->count};
+    out->width = width_of(&item->parts[0]->shape, item->parts[0]->count, axis);
+    if (out->width < NARROWEST || out->width > WIDEST)
+        return false;
+    double *buffer = malloc((size_t)out->rows * (size_t)out->width * sizeof *buffer);
+    td_arena_init(&scratch, TD_MAX_METADATA);
+    bool ok = buffer && tokens_first(item, axis, &o, &scratch);
+    for (int i = 0; ok && i < out->rows; i++)
+        ok = td_operand_load(&o, tokens->at[i] * out->width, out->width, buffer + i * out->width, NULL) ==
+             TDBG_OK;
+    ok = ok && finish(out, buffer, arena);
+    td_arena_release(&scratch);
+    free(buffer);
+    return ok;
+}
+
+/* All elements, or a sample of them: one row. */
+static bool read_flat(struct td_print *out, const struct td_item *item, struct td_arena *arena)
+{
+    struct td_arena scratch;
+    struct td_operand o;
+    struct td_steps none = {0};
+    int64_t count = item->parts[0]->count, indices[TD_PRINT_CHANNELS];
+    double values[TD_PRINT_CHANNELS];
+    int n = count < TD_PRINT_CHANNELS ? (int)count : TD_PRINT_CHANNELS;
+    *out = (struct td_print){.rows = 1, .width = count};
+    if (count < NARROWEST)
+        return false;
+    for (int i = 0; i < n; i++)
+        indices[i] = (int64_t)((double)count * i / n);
+    td_arena_init(&scratch, TD_MAX_METADATA);
+    bool ok = td_operand_make(&o, item, &none, &scratch, NULL) == TDBG_OK &&
+              td_operand_gather(&o, indices, n, values, NULL) == TDBG_OK;
+    td_arena_release(&scratch);
+    if (!ok)
+        return false;
+    out->width = n;
+    ok = finish(out, values, arena);
+    out->width = count;
+    return ok;
+}
+
+int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *item,
+                  const struct td_tokens *tokens, struct td_arena *arena)
+{
+    const struct td_shape *shape = &item->parts[0]->shape;
+    int readings = 0;
+    if (item->part_count != 1)
+        return 0;
+    for (int axis = 0; tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS; axis++)
+        if (shape->size[axis] == tokens->length)
+            readings += read_tokens(&out[readings], item, axis, tokens, arena);
+    if (readings == 0)
+        readings = read_flat(&out[0], item, arena);
+    return readings;
+}
+
+/* --- comparing ------------------------------------------------------------------------------------------ */
+
+/* |x - y| / |x| of two lower triangles, each element off the diagonal counted twice. */
+static double triangle_error(const double *x, const double *y, int n)
+{
+    double apart = 0, size = 0;
+    for (int i = 0, at = 0; i < n; i++)
+        for (int j = 0; j <= i; j++, at++) {
+            double weight = i == j ? 1 : 2, d = y[at] - x[at];
+            apart += weight * d * d;
+            size += weight * x[at] * x[at];
+        }
+    return size > 0 ? sqrt(apart / size) : INFINITY;
+}
+
+/* How far the tokens lie apart from each other, as the two sides see it: the correlation of the centred
+ * grams. */
+static double triangle_likeness(const double *x, const double *y, int n)
+{
+    double mean[2][TD_PRINT_TOKENS] = {{0}}, all[2] = {0}, xy = 0, xx = 0, yy = 0;
+    const double *grams[] = {x, y};
+    for (int s = 0; s < 2; s++) {
+        for (int i = 0, at = 0; i < n; i++)
+            for (int j = 0; j <= i; j++, at++) {
+                mean[s][i] += grams[s][at] / n;
+                if (i != j)
+                    mean[s][j] += grams[s][at] / n;
+            }
+        for (int i = 0; i < n; i++)
+            all[s] += mean[s][i] / n;
+    }
+    for (int i = 0, at = 0; i < n; i++)
+        for (int j = 0; j <= i; j++, at++) {
+            double weight = i == j ? 1 : 2;
+            double a = x[at] - mean[0][i] - mean[0][j] + all[0], b = y[at] - mean[1][i] - mean[1][j] + all[1];
+            xy += weight * a * b;
+            xx += weight * a * a;
+            yy += weight * b * b;
+        }
+    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
+}
+
+static void compare_values(const struct td_print *a, const struct td_print *b, int row_a, int row_b, int rows,
+                           struct td_likeness *out)
+{
+    double apart = 0, aa = 0, bb = 0, ab = 0;
+    const double *x = a->values + row_a * a->kept, *y = b->values + row_b * b->kept;
+    for (int i = 0; i < rows * a->kept; i++) {
+        apart += (y[i] - x[i]) * (y[i] - x[i]);
+        aa += x[i] * x[i];
+        bb += y[i] * y[i];
+        ab += x[i] * y[i];
+    }
+    out->error = aa > 0 ? sqrt(apart / aa) : INFINITY;
+    out->cosine = aa > 0 && bb > 0 ? fabs(ab) / sqrt(aa * bb) : 0;
+    out->ratio = aa > 0 && bb > 0 ? sqrt(bb / aa) : 1;
+}
+
+/* One side kept the last token only, as engines do behind their last layer. */
+static bool is_last_of(const struct td_print *one, const struct td_print *many)
+{
+    return one->rows == 1 && many->rows > 1 && one->width == many->width;
+}
+
+struct td_likeness td_print_compare(const struct td_print *a, const struct td_print *b)
+{
+    struct td_likeness out = {INFINITY, INFINITY, INFINITY, 0, 0, 1};
+    if (a->constant || b->constant || a->width != b->width || a->kept != b->kept)
+        return out;
+    if (a->rows == b->rows) {
+        compare_values(a, b, 0, 0, a->rows, &out);
+        if (a->rows > 1) {
+            out.gram_error = triangle_error(a->gram, b->gram, a->rows);
+            out.even_error = triangle_error(a->even, b->even, a->rows);
+            out.shape = triangle_likeness(a->even, b->even, a->rows);
+        }
+    } else if (is_last_of(b, a)) {
+        compare_values(a, b, a->rows - 1, 0, 1, &out);
+    } else if (is_last_of(a, b)) {
+        compare_values(a, b, 0, b->rows - 1, 1, &out);
+    }
+    return out;
+}
+
+double td_print_sum_error(const struct td_print *whole, const struct td_print *const *parts, int count)
+{
+    double sum[TD_PRINT_GRAM] = {0};
+    for (int p = 0; p < count; p++) {
+        if (parts[p]->rows != whole->rows || parts[p]->rows < 2)
+            return INFINITY;
+        for (int i = 0; i < TD_PRINT_GRAM; i++)
+            sum[i] += parts[p]->even[i];
+    }
+    return triangle_error(whole->even, sum, whole->rows);
+}
+
+bool td_print_equal(const struct td_print *a, const struct td_print *b)
+{
+    return a->rows == b->rows && a->width == b->width && a->kept == b->kept && !a->constant &&
+           memcmp(a->values, b->values, (size_t)a->rows * (size_t)a->kept * sizeof *a->values) == 0;
+}
