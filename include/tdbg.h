@@ -148,6 +148,8 @@ struct tdbg_diff_options {
     const char *reference;     /* a third, more precise input */
     const char *layout;        /* B's axes by hand: "b h t d -> t h d" */
     int64_t top;               /* worst elements of each diverged pair, up to 1000; 0: five, negative: none */
+    const char *names;         /* a file of the names of your engine: lines of PATTERN = STAGE */
+    const double *coverage;    /* share of the side with fewer tensors that needs a partner; NULL: 0.5 */
 };
 
 TDBG_API TDBG_MUST_CHECK tdbg_status tdbg_diff_open(tdbg_diff **out, const char *a, const char *b,

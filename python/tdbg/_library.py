@@ -35,7 +35,7 @@ class Info(ctypes.Structure):
 class DiffOptions(ctypes.Structure):
     _fields_ = [("match", c_char_p), ("threshold", c_double), ("pairs", c_char_p), ("policy", c_char_p),
                 ("rtol", POINTER(c_double)), ("atol", POINTER(c_double)), ("reference", c_char_p),
-                ("layout", c_char_p), ("top", c_int64)]
+                ("layout", c_char_p), ("top", c_int64), ("names", c_char_p), ("coverage", POINTER(c_double))]
 
 
 class RunOptions(ctypes.Structure):

@@ -17,7 +17,7 @@ LISTED = 10  # of the other pairs that diverge, in a message
 
 
 def diff(a, b, *, match=None, threshold=0.0, pairs=None, policy=None, rtol=None, atol=None, reference=None,
-         layout=None, top=5):
+         layout=None, top=5, names=None, coverage=None):
     """Compares; the document that `tdbg diff --json` prints, as a dict.
 
     match       how tensors are paired: "auto", "stage", "exact", "fuzzy", "fused", "shape", "regex:FROM=>TO",
@@ -28,10 +28,12 @@ def diff(a, b, *, match=None, threshold=0.0, pairs=None, policy=None, rtol=None,
     reference   a third, more precise input, instead of both
     layout      B's axes by hand: "b h t d -> t h d"
     top         worst elements to list of each diverged pair
+    names       a file that says what your engine calls its tensors: lines of PATTERN = STAGE
+    coverage    share of the side with fewer tensors that needs a partner before anything is said (0.5)
     """
     return compared(a, b, reference, match=encode(match), threshold=threshold, pairs=encode(pairs),
                     policy=encode(policy), rtol=tolerance(rtol), atol=tolerance(atol), layout=encode(layout),
-                    top=top or -1)[0]
+                    top=top or -1, names=encode(names), coverage=tolerance(coverage))[0]
 
 
 def assert_close(a, b, *, unmatched=False, **options):
@@ -46,10 +48,10 @@ def assert_close(a, b, *, unmatched=False, **options):
     __tracebackhide__ = True  # pytest shows the test, not this
     top = options.pop("top", 5)
     reference = options.pop("reference", None)
-    unknown = set(options) - {"match", "threshold", "pairs", "policy", "rtol", "atol", "layout"}
+    unknown = set(options) - {"match", "threshold", "pairs", "policy", "rtol", "atol", "layout", "names", "coverage"}
     if unknown:
         raise TypeError(f"assert_close() has no option {', '.join(sorted(unknown))}")
-    given = {name: tolerance(value) if name in ("rtol", "atol") else value if name == "threshold" else encode(value)
+    given = {name: tolerance(value) if name in ("rtol", "atol", "coverage") else value if name == "threshold" else encode(value)
              for name, value in options.items()}
     document, words = compared(a, b, reference, top=top or -1, **given)
     message = complaint(document, words, unmatched)
@@ -103,11 +105,13 @@ def run(a, b, options):
 def complaint(document, words, unmatched):
     """Why two inputs do not agree; None when they do."""
     summary = document["summary"]
-    bad = document["first_divergence"] or summary["errors"] or not summary["pairs"]
+    bad = document["first_divergence"] or summary["errors"] or not summary["enough"]
     alone = [] if unmatched else others(document, "only_a", None) + others(document, "only_b", None) + cut(document)
     if not bad and not alone:
         return None
     lines = [line for line in words.splitlines() if line]
+    if not summary["enough"] and not document["first_divergence"]:
+        lines.reverse()  # the verdict first: there is nothing else to tell
     if not bad:
         return "\n".join([f"{lines[0]}, but not everything has a counterpart", *alone])
     first = document["first_divergence"]

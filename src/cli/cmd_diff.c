@@ -76,10 +76,10 @@ static int print(const struct cli *cli, const struct td_diff *diff, td_pair_filt
     return td_json_finish(&json) ? EXIT_FINE : EXIT_TROUBLE;
 }
 
-/* Two dumps of which nothing is a pair do not agree. */
+/* Two dumps of which next to nothing is paired do not agree. */
 static int outcome(const struct td_diff *diff)
 {
-    if (diff->first || diff->summary.pairs == 0)
+    if (diff->first || !diff->summary.enough)
         return EXIT_FINDINGS;
     return diff->summary.errors ? EXIT_TROUBLE : EXIT_FINE;
 }
@@ -110,10 +110,10 @@ static const char *needs_two(const struct diff_values *v)
 {
     const struct {
         const char *name, *value;
-    } options[] = {{"--match", v->setup.match},         {"--pairs", v->setup.pairs},
-                   {"--reference", v->setup.reference}, {"--layout", v->setup.layout},
-                   {"--save-pairs", v->files.pairs},    {"--html", v->files.html},
-                   {"--junit", v->files.junit},         {"--csv", v->files.csv}};
+    } options[] = {
+        {"--match", v->setup.match},         {"--pairs", v->setup.pairs},   {"--names", v->setup.names},
+        {"--reference", v->setup.reference}, {"--layout", v->setup.layout}, {"--save-pairs", v->files.pairs},
+        {"--html", v->files.html},           {"--junit", v->files.junit},   {"--csv", v->files.csv}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].value)
             return options[i].name;
@@ -153,6 +153,10 @@ static const struct option options[] = {
     {"threshold", 0, OPTION_REAL, SETUP(threshold), "X",
      "similarity that fuzzy names need, above 0 and up to 1 (0.6)"},
     {"pairs", 0, OPTION_TEXT, SETUP(pairs), "FILE", "pairs by hand, from a JSON file; they come first"},
+    {"names", 0, OPTION_TEXT, SETUP(names), "FILE",
+     "what your engine calls its tensors: lines of PATTERN = STAGE, {L} for the layer"},
+    {"coverage", 0, OPTION_REAL, SETUP(coverage), "X",
+     "share of the side with fewer tensors that needs a partner before they can agree (0.5)"},
     {"save-pairs", 0, OPTION_TEXT, FILES(pairs), "FILE",
      "write the pairs that were found, to edit and use again"},
     {"policy", 0, OPTION_TEXT, SETUP(policy), "P",
@@ -185,7 +189,8 @@ const struct command cmd_diff = {
             "One PATH alone is compared with itself: every pair of its tensors, as they come; on a terminal\n"
             "the first 50. Pairs whose shapes do not line up are passed over.\n"
             "\n"
-            "Exit status: 0 they agree, 1 they differ, 2 something could not be read or compared.\n"
+            "Exit status: 0 they agree, 1 they differ or too little is paired to say, 2 something could not\n"
+            "be read or compared.\n"
             "\n"
             "Examples:\n"
             "  tdbg diff dumps/hf dumps/ours\n"

@@ -114,6 +114,45 @@ static bool print_pairs(const struct cli *cli, const struct td_diff *diff, td_pa
     return ok;
 }
 
+static void say_names(struct td_buffer *out, char side, const struct td_aliases *names)
+{
+    if (!names->items || names->count < 2)
+        return;
+    td_buffer_printf(out, "%s", out->size ? "; " : "");
+    td_buffer_printf(out, "%c also: ", side);
+    for (size_t i = 1; i < names->count; i++)
+        td_buffer_printf(out, "%s%s", i > 1 ? ", " : "", names->items[i]->name);
+}
+
+/* How pairs were found where that is in doubt, and the other names of what is in them: a line each, for who
+ * asks for all. */
+static void print_pairing(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
+{
+    bool any = false;
+    for (size_t i = 0; cli->verbose && i < diff->count; i++) {
+        const struct td_pair *p = &diff->pairs[i];
+        struct td_buffer text, line;
+        if ((filter && !filter(p)) || !p->match)
+            continue;
+        td_buffer_init(&text, 1 << 20);
+        td_buffer_init(&line, 1 << 20);
+        if (td_pair_doubt(&text, p->match) && p->match->evidence)
+            td_buffer_printf(&text, " (%s)", p->match->evidence);
+        say_names(&text, 'A', &p->match->aliases_a);
+        say_names(&text, 'B', &p->match->aliases_b);
+        if (text.size) {
+            td_buffer_printf(&line, "%s%s%s: %s", p->name, p->a && p->b ? " with " : "",
+                             p->a && p->b ? p->b->name : "", td_buffer_text(&text));
+            if (!any)
+                putchar('\n');
+            term_put_wrapped(&cli->out, td_buffer_text(&line), 0, 2);
+            any = true;
+        }
+        td_buffer_release(&line);
+        td_buffer_release(&text);
+    }
+}
+
 /* Why pairs could not be compared, a line each: reasons are too long for the table. */
 static void print_errors(const struct cli *cli, const struct td_diff *diff)
 {
@@ -177,6 +216,7 @@ bool diff_text(const struct cli *cli, const struct td_diff *diff, td_pair_filter
         diff_chart(cli, diff);
         if (!print_pairs(cli, diff, filter))
             return false;
+        print_pairing(cli, diff, filter);
         print_errors(cli, diff);
         print_unpaired(cli, diff);
         for (size_t i = 0; i < diff->note_count; i++) {

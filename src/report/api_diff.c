@@ -24,12 +24,15 @@ static struct td_diff_setup setup_of(const struct tdbg_diff_options *o)
     setup.policy = o->policy;
     setup.reference = o->reference;
     setup.layout = o->layout;
+    setup.names = o->names;
     if (o->threshold != 0)
         setup.threshold = o->threshold;
     if (o->rtol)
         setup.rtol = *o->rtol;
     if (o->atol)
         setup.atol = *o->atol;
+    if (o->coverage)
+        setup.coverage = *o->coverage;
     if (o->top)
         setup.top = o->top > 0 ? o->top : 0;
     return setup;
@@ -39,6 +42,8 @@ static tdbg_status check_numbers(const struct tdbg_diff_options *o, struct tdbg_
 {
     if (o && ((o->rtol && !(*o->rtol >= 0)) || (o->atol && !(*o->atol >= 0))))
         return td_fail(error, TDBG_MISUSE, "a tolerance is zero or more");
+    if (o && o->coverage && !(*o->coverage >= 0))
+        return td_fail(error, TDBG_MISUSE, "a coverage of %g; it is a share, from 0 to 1", *o->coverage);
     if (o && !(o->threshold >= 0))
         return td_fail(error, TDBG_MISUSE, "a threshold of %g; similarity lies between 0 and 1",
                        o->threshold);

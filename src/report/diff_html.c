@@ -73,14 +73,16 @@ static void put_title(FILE *out, const struct td_diff *diff)
 
 static void put_outcome(FILE *out, const struct td_diff *diff)
 {
-    fputs(diff->first ? "diverged" : diff->summary.errors ? "error" : "same", out);
+    const struct td_summary *s = &diff->summary;
+    fputs(diff->first ? "diverged" : s->errors || !s->enough ? "error" : "same", out);
 }
 
 static void put_outcome_words(FILE *out, const struct td_diff *diff)
 {
-    fputs(diff->first            ? "They differ"
-          : diff->summary.errors ? "Not all could be compared"
-                                 : "They agree",
+    fputs(diff->first             ? "They differ"
+          : !diff->summary.enough ? "Not enough is paired to say"
+          : diff->summary.errors  ? "Not all could be compared"
+                                  : "They agree",
           out);
 }
 

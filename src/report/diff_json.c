@@ -28,6 +28,12 @@ void td_summary_counts_json(struct td_json *j, const struct td_summary *s)
     td_json_field_uint(j, "errors", s->errors);
     td_json_field_uint(j, "only_a", s->only_a);
     td_json_field_uint(j, "only_b", s->only_b);
+    td_json_key(j, "coverage");
+    td_json_begin_object(j);
+    td_json_field_number(j, "a", s->coverage_a);
+    td_json_field_number(j, "b", s->coverage_b);
+    td_json_end_object(j);
+    td_json_field_bool(j, "enough", s->enough);
     td_json_end_object(j);
 }
 
@@ -218,12 +224,43 @@ static void put_profile(struct td_json *j, const struct td_pair *p)
     td_json_end_array(j);
 }
 
+static void put_names(struct td_json *j, const char *key, const struct td_aliases *names)
+{
+    td_json_key(j, key);
+    td_json_begin_array(j);
+    for (size_t i = 0; names && names->items && names->count > 1 && i < names->count; i++)
+        td_json_string(j, names->items[i]->name);
+    td_json_end_array(j);
+}
+
+void td_pairing_json(struct td_json *j, const struct td_pair *p)
+{
+    const struct td_match *m = p->match;
+    td_json_field_string(j, "strategy", td_strategy_name(p->strategy));
+    td_json_field_number(j, "sure", !p->a || !p->b ? 0 : m ? m->sure : 1);
+    td_json_key(j, "aliases");
+    td_json_begin_object(j);
+    put_names(j, "a", m ? &m->aliases_a : NULL);
+    put_names(j, "b", m ? &m->aliases_b : NULL);
+    td_json_end_object(j);
+    td_json_field_string(j, "evidence", m ? m->evidence : NULL);
+    td_json_key(j, "template");
+    if (m && (m->template_a || m->template_b)) {
+        td_json_begin_object(j);
+        td_json_field_string(j, "a", m->template_a);
+        td_json_field_string(j, "b", m->template_b);
+        td_json_end_object(j);
+    } else {
+        td_json_null(j);
+    }
+}
+
 void td_pair_json(struct td_json *j, const struct td_pair *p, uint64_t index)
 {
     static const char *const origins[] = {NULL, "born", "inherited"};
     td_json_begin_object(j);
     put_place(j, p, index);
-    td_json_field_string(j, "strategy", td_strategy_name(p->strategy));
+    td_pairing_json(j, p);
     td_json_field_string(j, "verdict", td_verdict_name(p->ruling.verdict));
     td_json_field_string(j, "reason", p->ruling.reason);
     td_item_json(j, "a", p->a);

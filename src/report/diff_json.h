@@ -18,6 +18,7 @@ void td_diagnosis_json(struct td_json *j, const struct td_diagnosis *diagnosis);
 void td_item_json(struct td_json *j, const char *key, const struct td_item *item); /* NULL: null */
 void td_layout_json(struct td_json *j, const struct td_pair *pair);                /* "layout" */
 void td_metrics_json(struct td_json *j, const struct td_pair *pair);               /* "metrics" */
+void td_pairing_json(struct td_json *j, const struct td_pair *pair); /* strategy, sure, aliases, … */
 
 /* … a value: the indices of a row-major place, … */
 void td_coordinates_json(struct td_json *j, const struct td_shape *shape, int64_t index);

@@ -1,5 +1,6 @@
 /* diff_junit.c: see diff_junit.h. Diverged pairs are failures, pairs that could not be compared are errors,
- * tensors without a partner and what could not be read are skipped. */
+ * tensors without a partner and what could not be read are skipped. Where too
+ * little is paired to say anything, that is a failure of its own. */
 #include "report/diff_junit.h"
 
 #include "report/diff_words.h"
@@ -44,6 +45,22 @@ static void put_unread(FILE *out, const struct td_input *input)
     }
 }
 
+/* Too little is paired to tell: no pair can say so. */
+static void put_coverage(FILE *out, const struct td_diff *diff)
+{
+    struct td_buffer text;
+    if (diff->summary.enough)
+        return;
+    td_buffer_init(&text, 1 << 16);
+    td_diff_cover(&text, &diff->summary);
+    fputs("  <testcase classname=\"comparison\" name=\"coverage\">"
+          "<failure message=\"not enough paired to say: ",
+          out);
+    td_markup_text(out, td_buffer_text(&text));
+    fputs("\"></failure></testcase>\n", out);
+    td_buffer_release(&text);
+}
+
 void td_diff_junit(FILE *out, const struct td_diff *diff)
 {
     const struct td_summary *s = &diff->summary;
@@ -52,8 +69,10 @@ void td_diff_junit(FILE *out, const struct td_diff *diff)
     td_markup_text(out, td_input_path(diff->a));
     putc(' ', out);
     td_markup_text(out, td_input_path(diff->b));
-    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", diff->count + unread,
-            s->diverged, s->errors, s->only_a + s->only_b + unread);
+    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
+            diff->count + unread + !s->enough, s->diverged + !s->enough, s->errors,
+            s->only_a + s->only_b + unread);
+    put_coverage(out, diff);
     for (size_t i = 0; i < diff->count; i++)
         put_case(out, &diff->pairs[i]);
     put_unread(out, diff->a);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* What to look at for each kind of mistake. */
 static const char *const advice[TD_KINDS_OF_MISTAKE] = {
@@ -159,26 +160,97 @@ static void say_what_is_missing(struct td_buffer *out, const struct td_diff *dif
                          unread == 1 ? "was" : "were");
 }
 
+static void say_share(struct td_buffer *out, double share)
+{
+    double percent = floor(100 * share);
+    if (share > 0 && percent < 1)
+        td_buffer_puts(out, "less than 1 %");
+    else
+        td_buffer_printf(out, "%.0f %%", percent);
+}
+
+void td_diff_cover(struct td_buffer *out, const struct td_summary *s)
+{
+    say_share(out, s->coverage_a);
+    td_buffer_puts(out, " of A and ");
+    say_share(out, s->coverage_b);
+    td_buffer_puts(out, " of B have a partner");
+}
+
+bool td_pair_doubt(struct td_buffer *out, const struct td_match *match)
+{
+    static const double beyond_doubt = 0.9;
+    if (!match || !match->a || !match->b || match->sure >= beyond_doubt)
+        return false;
+    td_buffer_printf(out, "paired by %s, %.0f %% sure", td_strategy_name(match->strategy),
+                     floor(100 * match->sure));
+    return true;
+}
+
+/* Two dumps of which next to nothing is paired neither agree nor differ. */
+static void say_not_enough(struct td_buffer *out, const struct td_diff *diff)
+{
+    td_buffer_puts(out, "not enough paired to say: ");
+    if (diff->summary.pairs == 0)
+        td_buffer_puts(out, "nothing in A has a partner in B");
+    else
+        td_diff_cover(out, &diff->summary);
+    td_buffer_puts(out,
+                   ". Try --pairs FILE or --names FILE to say which tensors belong together, --match S to "
+                   "pair them in another way");
+    td_buffer_puts(out, diff->summary.pairs ? ", or --coverage X to be content with a smaller share." : ".");
+}
+
 static void say_agreement(struct td_buffer *out, const struct td_diff *diff)
 {
     const struct td_summary *s = &diff->summary;
     bool all = s->only_a + s->only_b + td_input_skips(diff->a) + td_input_skips(diff->b) == 0;
     if (all)
-        td_buffer_puts(out, "The two");
+        td_buffer_puts(out, "Every tensor has a partner. The two");
     else if (s->pairs == 1)
         td_buffer_puts(out, "The only pair");
     else
         td_buffer_printf(out, "The %zu pairs", s->pairs);
     const char *verb = !all && s->pairs == 1 ? s->within ? "agrees" : "is" : s->within ? "agree" : "are";
-    td_buffer_printf(out, s->within ? " %s: what differs is within the tolerance." : " %s identical.", verb);
+    td_buffer_printf(out, s->within ? " %s: what differs is within the tolerance" : " %s identical", verb);
+    if (!all) {
+        td_buffer_puts(out, "; ");
+        td_diff_cover(out, s);
+    }
+    td_buffer_puts(out, ".");
+}
+
+/* What stands between the last pair that agrees and the first that differs was compared with nothing. */
+static void say_gap(struct td_buffer *out, const struct td_diff *diff)
+{
+    enum { NAMES = 3 };
+    const struct td_pair *gap[NAMES];
+    size_t count = 0;
+    for (const struct td_pair *p = diff->first; p-- > diff->pairs;) {
+        if (p->a && p->b && p->ruling.verdict <= TD_WITHIN)
+            break;
+        bool alone = !p->a || !p->b;
+        if (!alone || (p->a ? p->a : p->b)->parameter)
+            continue;
+        memmove(gap + 1, gap, (NAMES - 1) * sizeof(*gap)); /* the earliest are named */
+        gap[0] = p;
+        count++;
+    }
+    if (count == 0)
+        return;
+    td_buffer_printf(out, "Before it, %zu %s no partner (", count,
+                     count == 1 ? "tensor has" : "tensors have");
+    for (size_t i = 0; i < count && i < NAMES; i++)
+        td_buffer_printf(out, "%s%s of %c", i ? ", " : "", gap[i]->name, gap[i]->a ? 'A' : 'B');
+    td_buffer_printf(out, "%s): the mistake may be in there. ", count > NAMES ? ", …" : "");
 }
 
 void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
 {
     const struct td_summary *s = &diff->summary;
     if (!diff->first) {
-        if (s->pairs == 0)
-            td_buffer_puts(out, "Nothing in A has a partner in B.");
+        if (!s->enough)
+            say_not_enough(out, diff);
         else if (s->errors)
             td_buffer_printf(out, "No divergence among the pairs that could be compared; %zu could not.",
                              s->errors);
@@ -194,6 +266,12 @@ void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
     if (diff->first->diagnosis)
         say_diagnosis(out, diff->first->diagnosis);
     say_what_follows(out, diff);
+    say_gap(out, diff);
+    if (!s->enough) {
+        td_buffer_puts(out, "Only ");
+        td_diff_cover(out, s);
+        td_buffer_puts(out, ": the first mistake may be in what has none. ");
+    }
     while (out->size && out->data[out->size - 1] == ' ')
         out->data[--out->size] = 0;
 }

@@ -19,6 +19,7 @@ static const struct member {
 } members[] = {
     {"match", TEXT, 0, offsetof(struct td_diff_setup, match)},
     {"threshold", NUMBER, 1, offsetof(struct td_diff_setup, threshold)},
+    {"coverage", NUMBER, 1, offsetof(struct td_diff_setup, coverage)},
     {"policy", TEXT, 0, offsetof(struct td_diff_setup, policy)},
     {"rtol", NUMBER, DBL_MAX, offsetof(struct td_diff_setup, rtol)},
     {"atol", NUMBER, DBL_MAX, offsetof(struct td_diff_setup, atol)},
@@ -77,6 +78,21 @@ static tdbg_status read_pairs(struct td_settings *s, const json_t *value, struct
     return TDBG_OK;
 }
 
+/* The content of a file of names, or its object; no path: a client reads no files of the server. */
+static tdbg_status read_names(struct td_settings *s, json_t *value, struct tdbg_error *error)
+{
+    const char *text = json_string_value(value);
+    struct tdbg_error why;
+    tdbg_status status = text ? td_names_parse(&s->names, text, json_string_length(value), &why)
+                              : td_names_of_json(&s->names, value, &why);
+    if (status != TDBG_OK)
+        return td_fail(error, status == TDBG_CORRUPT || status == TDBG_LIMIT ? TDBG_MISUSE : status,
+                       "\"names\": %s", why.message);
+    s->setup.rules = s->names.list;
+    s->setup.rule_count = s->names.count;
+    return TDBG_OK;
+}
+
 /* Whether the chain is one, which pairing nothing with nothing tells. */
 static tdbg_status check_match(const struct td_diff_setup *setup, struct tdbg_error *error)
 {
@@ -106,6 +122,8 @@ static tdbg_status read_all(struct td_settings *s, struct tdbg_error *error)
             TD_TRY(read_member(m, value, &s->setup, error));
         else if (strcmp(key, "pairs") == 0)
             TD_TRY(read_pairs(s, value, error));
+        else if (strcmp(key, "names") == 0)
+            TD_TRY(read_names(s, value, error));
         else
             return td_fail(error, TDBG_MISUSE, "no setting is called \"%.64s\"", key);
     }
@@ -141,6 +159,7 @@ tdbg_status td_settings_parse(struct td_settings *out, const char *text, struct 
 
 void td_settings_release(struct td_settings *s)
 {
+    td_names_release(&s->names);
     td_pairs_release(&s->pairs);
     json_decref(s->root);
     *s = (struct td_settings){0};

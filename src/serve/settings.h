@@ -7,6 +7,7 @@
 #define TD_SERVE_SETTINGS_H
 
 #include "session/diff_setup.h"
+#include "session/names_file.h"
 #include "session/pairs_file.h"
 
 #include <jansson.h>
@@ -15,6 +16,7 @@ struct td_settings {
     struct td_diff_setup setup; /* borrows from the rest */
     json_t *root;
     struct td_pairs pairs;
+    struct td_names names;
 };
 
 /* MISUSE says what makes no sense, UNSUPPORTED what is not allowed. NULL is as good as {}. */

@@ -4,6 +4,7 @@
 #include "format/json.h"
 #include "session/text_file.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,8 @@ static const struct setting {
     {"match", TEXT, false, offsetof(struct td_diff_setup, match)},
     {"threshold", AMOUNT, false, offsetof(struct td_diff_setup, threshold)},
     {"pairs", PATH, false, offsetof(struct td_diff_setup, pairs)},
+    {"names", PATH, false, offsetof(struct td_diff_setup, names)},
+    {"coverage", AMOUNT, false, offsetof(struct td_diff_setup, coverage)},
     {"layout", TEXT, false, offsetof(struct td_diff_setup, layout)},
     {"policy", TEXT, true, offsetof(struct td_diff_setup, policy)},
     {"rtol", AMOUNT, true, offsetof(struct td_diff_setup, rtol)},
@@ -262,8 +265,12 @@ static tdbg_status keep(struct td_batch *batch, struct td_comparison *c, const s
         return c->first ? TDBG_OK : td_fail_nomem(error);
     }
     if (diff->summary.pairs == 0)
-        td_fail(&c->error, TDBG_MISMATCH, "nothing in A has a partner in B");
-    if (diff->summary.pairs == 0 || say_errors(diff, &c->error) != TDBG_OK)
+        td_fail(&c->error, TDBG_MISMATCH, "not enough paired to say: nothing in A has a partner in B");
+    else if (!diff->summary.enough)
+        td_fail(&c->error, TDBG_MISMATCH,
+                "not enough paired to say: %.0f %% of A and %.0f %% of B have a partner",
+                floor(100 * diff->summary.coverage_a), floor(100 * diff->summary.coverage_b));
+    if (!diff->summary.enough || say_errors(diff, &c->error) != TDBG_OK)
         c->outcome = TD_FAILED;
     return TDBG_OK;
 }

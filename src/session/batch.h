@@ -6,9 +6,10 @@
  *        {"name": "attention", "a": "hf/attn", "b": "ours/attn"},
  *        {"name": "broken on purpose", "a": "hf", "b": "bad", "rtol": 0.01, "expect": "diverged"}]}
  *
- * A comparison takes match, threshold, pairs, policy, rtol, atol, reference and layout as `tdbg diff` does;
- * "defaults" holds those for all. policy, rtol and atol, and reference are three ways to say the rule: a
- * comparison that says one is free of the rule in the defaults. Paths are relative to the file.
+ * A comparison takes match, threshold, pairs, names, coverage, policy, rtol, atol, reference and layout as
+ * `tdbg diff` does; "defaults" holds those for all. policy, rtol and atol, and reference are three ways to
+ * say the rule: a comparison that says one is free of the rule in the defaults. Paths are relative to the
+ * file.
  */
 #ifndef TD_SESSION_BATCH_H
 #define TD_SESSION_BATCH_H

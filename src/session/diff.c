@@ -8,6 +8,7 @@
 
 #include "compare/layout/align.h"
 #include "compare/diagnose/doctor.h"
+#include "compare/judge/coverage.h"
 #include "compare/judge/origins.h"
 #include "compare/judge/grid.h"
 #include "compare/layout/layout_text.h"
@@ -298,6 +299,20 @@ void td_summary_add(struct td_summary *s, const struct td_pair *p)
     ++*counters[p->ruling.verdict];
 }
 
+static tdbg_status summarise(struct diff_run *run, struct tdbg_error *error)
+{
+    struct td_diff *diff = run->diff;
+    struct td_coverage coverage;
+    for (size_t i = 0; i < diff->count; i++)
+        td_summary_add(&diff->summary, &diff->pairs[i]);
+    TD_TRY(td_coverage_find(&coverage, diff->pairs, diff->count, diff->side_a.count, diff->side_b.count,
+                            run->options->coverage, error));
+    diff->summary.coverage_a = coverage.a;
+    diff->summary.coverage_b = coverage.b;
+    diff->summary.enough = coverage.enough;
+    return TDBG_OK;
+}
+
 static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
 {
     struct td_diff *diff = run->diff;
@@ -318,9 +333,7 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
     TD_TRY(td_forgive_vanished(diff, error));
     diff->first = td_origins_find(diff->pairs, diff->count);
     TD_TRY(diagnose_born(run, error));
-    for (size_t i = 0; i < diff->count; i++)
-        td_summary_add(&diff->summary, &diff->pairs[i]);
-    return TDBG_OK;
+    return summarise(run, error);
 }
 
 /* A file that was cut short under way has left zeros in anything that was computed since. */

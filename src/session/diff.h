@@ -16,11 +16,14 @@ struct td_diff_options {
     struct td_policy policy;
     const char *reference; /* a third input, more precise; NULL: none */
     const char *layout;    /* "b h t d -> t h d" for B, instead of looking for one; NULL: look */
+    double coverage;       /* share of the shorter side that needs a partner (judge/coverage.h) */
     int top;               /* worst elements to keep of each diverged pair */
 };
 
 struct td_summary {
     size_t pairs, identical, within, diverged, errors, only_a, only_b;
+    double coverage_a, coverage_b; /* share of each side that has a partner */
+    bool enough;                   /* is paired to say whether they agree */
 };
 
 struct td_diff {

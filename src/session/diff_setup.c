@@ -1,7 +1,9 @@
 /* diff_setup.c: see diff_setup.h. */
 #include "session/diff_setup.h"
 
+#include "compare/judge/coverage.h"
 #include "compare/layout/layout_text.h"
+#include "session/names_file.h"
 #include "session/pairs_file.h"
 
 #include <inttypes.h>
@@ -37,6 +39,8 @@ tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, struct tdbg_e
                        setup->threshold);
     if (setup->threshold == 0)
         return td_fail(error, TDBG_MISUSE, "a threshold of 0, at which all names are alike; it is above 0");
+    if (setup->coverage > 1)
+        return td_fail(error, TDBG_MISUSE, "a coverage of %g; it is a share, from 0 to 1", setup->coverage);
     if (setup->top > TD_MOST_TOP)
         return td_fail(error, TDBG_MISUSE, "%" PRId64 " worst elements of a pair; at most %d are kept",
                        setup->top, TD_MOST_TOP);
@@ -46,27 +50,45 @@ tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, struct tdbg_e
     return TDBG_OK;
 }
 
+static tdbg_status read_files(const struct td_diff_setup *setup, struct td_pairs *pairs,
+                              struct td_names *names, struct td_match_options *out, struct tdbg_error *error)
+{
+    if (setup->pairs) {
+        TD_TRY(td_pairs_read(pairs, setup->pairs, error));
+        out->manual = pairs->list;
+        out->manual_count = pairs->count;
+    }
+    if (setup->names) {
+        TD_TRY(td_names_read(names, setup->names, error));
+        out->names = names->list;
+        out->name_count = names->count;
+    }
+    return TDBG_OK;
+}
+
 tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, const struct td_diff_setup *setup,
                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
 {
     TD_TRY(td_diff_setup_check(setup, error));
     struct td_pairs pairs = {0};
+    struct td_names names = {0};
     struct td_diff_options options = {
         .match = {.strategy = setup->match,
                   .threshold = fmax(setup->threshold, 0),
                   .manual = setup->manual,
-                  .manual_count = setup->manual_count},
+                  .manual_count = setup->manual_count,
+                  .names = setup->rules,
+                  .name_count = setup->rule_count},
         .reference = setup->reference,
         .layout = setup->layout,
+        .coverage = setup->coverage >= 0 ? setup->coverage : TD_COVERAGE_DEFAULT,
         .top = (int)setup->top,
     };
     TD_TRY(td_diff_setup_policy(&options.policy, setup, error));
-    if (setup->pairs) {
-        TD_TRY(td_pairs_read(&pairs, setup->pairs, error));
-        options.match.manual = pairs.list;
-        options.match.manual_count = pairs.count;
-    }
-    tdbg_status status = td_diff_open(out, a, b, &options, pool, job, error);
+    tdbg_status status = read_files(setup, &pairs, &names, &options.match, error);
+    if (status == TDBG_OK)
+        status = td_diff_open(out, a, b, &options, pool, job, error);
+    td_names_release(&names);
     td_pairs_release(&pairs);
     return status;
 }

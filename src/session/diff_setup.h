@@ -6,20 +6,22 @@
 #include "session/diff.h"
 
 struct td_diff_setup {
-    const char *match, *pairs, *policy, *reference, *layout; /* NULL: not given */
-    double threshold;                                        /* negative: the default */
-    double rtol, atol;                                       /* negative: not given */
+    const char *match, *pairs, *names, *policy, *reference, *layout; /* NULL: not given */
+    double threshold, coverage;                                      /* negative: the default */
+    double rtol, atol;                                               /* negative: not given */
     int64_t top;
     const struct td_name_pair *manual; /* pairs by hand that are in no file, instead of `pairs` */
     size_t manual_count;
+    const struct td_name_rule *rules; /* names of an engine that are in no file, instead of `names` */
+    size_t rule_count;
 };
 
 /* Worst elements of one pair: more than anybody reads, and a page can show. */
 enum { TD_MOST_TOP = 1000 };
 
-#define TD_DIFF_SETUP                                     \
-    {                                                     \
-        .threshold = -1, .rtol = -1, .atol = -1, .top = 5 \
+#define TD_DIFF_SETUP                                                     \
+    {                                                                     \
+        .threshold = -1, .coverage = -1, .rtol = -1, .atol = -1, .top = 5 \
     }
 
 /* The rule that the options ask for. */
@@ -29,7 +31,7 @@ TD_CHECK tdbg_status td_diff_setup_policy(struct td_policy *out, const struct td
 /* What can be told wrong without looking at any file. */
 TD_CHECK tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, struct tdbg_error *error);
 
-/* Checks the options, reads the pairs file, compares. */
+/* Checks the options, reads the files of pairs and names, compares. */
 TD_CHECK tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b,
                                  const struct td_diff_setup *setup, struct td_pool *pool, struct td_job *job,
                                  struct tdbg_error *error);

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/json.h"
 #include "format/json.h"
+#include "session/pairs_layers.h"
 #include "session/text_file.h"
 
 #include <errno.h>
@@ -130,7 +131,8 @@ static void write_unpaired(struct td_json *j, const struct td_matches *matches, 
     td_json_end_array(j);
 }
 
-static void write_pairs(struct td_json *j, const struct td_matches *matches)
+static void write_pairs(struct td_json *j, const struct td_matches *matches,
+                        const struct td_layer_groups *groups)
 {
     td_json_begin_object(j);
     td_json_field_int(j, "version", 1);
@@ -138,12 +140,13 @@ static void write_pairs(struct td_json *j, const struct td_matches *matches)
     td_json_begin_array(j);
     for (size_t i = 0; i < matches->count; i++) {
         const struct td_match *m = &matches->pairs[i];
-        if (!m->a || !m->b)
+        const struct td_layer_group *group = groups->of[i];
+        if (!m->a || !m->b || (group && group->first != i))
             continue;
         td_json_newline(j);
         td_json_begin_object(j);
-        td_json_field_string(j, "a", m->a->name);
-        td_json_field_string(j, "b", m->b->name);
+        td_json_field_string(j, "a", group ? group->a : m->a->name);
+        td_json_field_string(j, "b", group ? group->b : m->b->name);
         write_part(j, "a_part", m->fused_a);
         write_part(j, "b_part", m->fused_b);
         td_json_field_string(j, "strategy", td_strategy_name(m->strategy));
@@ -158,12 +161,18 @@ static void write_pairs(struct td_json *j, const struct td_matches *matches)
 
 tdbg_status td_pairs_print(const struct td_matches *matches, FILE *file, struct tdbg_error *error)
 {
+    struct td_layer_groups groups;
+    TD_TRY(td_layer_groups_find(&groups, matches, error));
     struct td_json *j = malloc(sizeof *j);
+    bool written = false;
+    if (j) {
+        td_json_to_file(j, file);
+        write_pairs(j, matches, &groups);
+        written = td_json_finish(j);
+    }
+    td_layer_groups_release(&groups);
     if (!j)
         return td_fail_nomem(error);
-    td_json_to_file(j, file);
-    write_pairs(j, matches);
-    bool written = td_json_finish(j);
     free(j);
     return written ? TDBG_OK : td_fail_errno(error, "cannot write");
 }

@@ -5,6 +5,7 @@
  *                {"a": "3_key.pth", "b": "layers.3.qkv", "b_part": [1, 3]}],
  *      "only_a": ["0_sliding.pth"], "only_b": []}
  *
+ * {"a": "{L}_query.pth", "b": "layers.{L+1}.q"} stands for all layers that both sides have (match/manual.c).
  * Only "a" and "b" of each pair are needed; "a_part" and "b_part" say [which, of how many] of a fused tensor
  * is meant. What a file says beyond that is for people and is not read.
  */

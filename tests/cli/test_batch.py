@@ -32,7 +32,8 @@ def test_all_as_expected(tdbg, suite):
     assert found["summary"] == {"comparisons": 2, "same": 1, "diverged": 1, "errors": 0, "unexpected": 0}
     one, two = found["comparisons"]
     assert (one["name"], one["status"], one["ok"], one["first_divergence"]) == ("one", "same", True, None)
-    assert one["summary"] == {"pairs": 4, "identical": 4, "within": 0, "diverged": 0, "errors": 0, "only_a": 0, "only_b": 0}
+    assert one["summary"] == {"pairs": 4, "identical": 4, "within": 0, "diverged": 0, "errors": 0, "only_a": 0, "only_b": 0,
+                              "coverage": {"a": 1, "b": 1}, "enough": True}
     assert (two["status"], two["expected"], two["ok"]) == ("diverged", "diverged", True)
     assert two["first_divergence"]["layer"] == 1 and two["first_divergence"]["stage"] == "key"
     assert two["first_divergence"]["diagnosis"][0]["kind"] == "sign"

@@ -61,7 +61,7 @@ def test_nothing_in_common_is_a_difference(tdbg, tmp_path):
     dump(tmp_path / "a", {"0_query": np.ones((3, 4)), "0_key": np.ones((3, 5))})
     dump(tmp_path / "b", {"7_post_mlp": np.ones((9, 2)), "norm": np.ones(7)})
     done = tdbg.run("diff", tmp_path / "a", tmp_path / "b")
-    assert done.returncode == 1 and done.stdout.endswith("Nothing in A has a partner in B.\n")
+    assert done.returncode == 1 and "not enough paired to say: nothing in A has a partner in B. Try --pairs" in " ".join(done.stdout.split())
 
 
 def keys(thing):
@@ -80,7 +80,7 @@ def test_shape_of_the_answer(tdbg, runs):
     assert answer["a"] == {"path": str(runs / "a"), "tensors": 15}
     assert answer["b"] == {"path": str(runs / "wrong"), "tensors": 15}
     assert answer["summary"] == {"pairs": 14, "identical": 12, "within": 0, "diverged": 1, "errors": 1, "only_a": 1,
-                                 "only_b": 1}  # fmt: skip
+                                 "only_b": 1, "coverage": {"a": 14 / 15, "b": 14 / 15}, "enough": True}  # fmt: skip
     assert answer["policy"] == {"kind": "noise", "rtol": None, "atol": None, "reference": None}
     first = answer["first_divergence"]
     assert keys(first) == {"index", "layer", "stage", "name", "diagnosis"}
@@ -473,9 +473,9 @@ def test_a_number_and_its_percent_sign_stay_together(tdbg, runs):
 
 
 def test_text_of_agreement(tdbg, runs):
-    assert tdbg.text("diff", runs / "a", runs / "same").endswith("The two are identical.\n")
+    assert tdbg.text("diff", runs / "a", runs / "same").endswith("Every tensor has a partner. The two are identical.\n")
     assert tdbg.text("diff", runs / "a", runs / "close").endswith("The two agree: what differs is within the tolerance.\n")
-    assert tdbg.text("diff", "-q", runs / "a", runs / "same") == "The two are identical.\n"
+    assert tdbg.text("diff", "-q", runs / "a", runs / "same") == "Every tensor has a partner. The two are identical.\n"
 
 
 def test_text_of_complex_values(tdbg, tmp_path):
@@ -491,10 +491,12 @@ def test_text_of_agreement_in_part(tdbg, tmp_path):
     for side in "ab":
         dump(tmp_path / side, {"0_query": np.ones((3, 4)), "1_query": np.ones((3, 4))})
     dump(tmp_path / "more", {"0_query": np.ones((3, 4)), "1_query": np.ones((3, 4)), "2_query": np.ones((3, 4))})
-    assert tdbg.text("diff", "-q", tmp_path / "a", tmp_path / "more") == "The 2 pairs are identical. 1 tensor has no partner.\n"
+    assert tdbg.text("diff", "-q", tmp_path / "a", tmp_path / "more") == (
+        "The 2 pairs are identical; 100 % of A and 66 % of B have a partner. 1 tensor has no partner.\n")
     for side in "ab":
         os.truncate(tmp_path / side / "1_query.npy", 150)
-    assert tdbg.text("diff", "-q", tmp_path / "a", tmp_path / "b") == "The only pair is identical. 2 could not be read and were not compared.\n"
+    assert " ".join(tdbg.text("diff", "-q", tmp_path / "a", tmp_path / "b").split()) == (
+        "The only pair is identical; 100 % of A and 100 % of B have a partner. 2 could not be read and were not compared.")
     tdbg.text("diff", "-q", tmp_path / "a", tmp_path / "b", "--junit", tmp_path / "r.xml")
     suite = xml.etree.ElementTree.parse(tmp_path / "r.xml").getroot().find("testsuite")
     assert (suite.get("tests"), suite.get("skipped")) == ("3", "2")

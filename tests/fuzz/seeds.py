@@ -320,6 +320,14 @@ def archive_seeds(folder):
     zip_seeds(folder)
 
 
+@seeds("names")
+def names_seeds(folder):
+    """Files for --names, in both forms."""
+    (folder / "lines").write_text("# ours\nblk{L}_norm = model.layers.{L}.norm  # all\nmlp*=mlp.*\n{L}_q = query\n")
+    (folder / "object").write_text('{"blk{L}_q": "layers.{L}.q", "x*": "y*"}')
+    (folder / "template").write_text("layers.{L+12}.q")
+
+
 @seeds("match")
 def match_seeds(folder):
     """Names of both sides, as fuzz_match.c reads them."""

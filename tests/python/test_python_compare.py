@@ -149,3 +149,29 @@ def test_bad_values_and_options():
 
 def test_documents_are_json(dumps):
     json.dumps(tdbg.diff(*dumps), allow_nan=False)
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Two names in common of eight."""
+    sides = []
+    for side in "ab":
+        (tmp_path / side).mkdir()
+        sides.append(tmp_path / side)
+        for i in range(8):
+            np.save(tmp_path / side / (f"x{i}.npy" if i < 2 else f"{side * 3}{i}.npy"), np.full((3 + i, 4), i + 1.5))
+    return sides
+
+
+def test_too_little_paired_is_no_agreement(few, tmp_path):
+    assert message_of(*few, match="exact", unmatched=True).startswith("not enough paired to say: 25 % of A and 25 % of B")
+    tdbg.assert_close(*few, match="exact", unmatched=True, coverage=0.25)
+    assert tdbg.diff(*few, match="exact", coverage=0)["summary"]["enough"]
+    with pytest.raises(tdbg.Error, match="a coverage of -1; it is a share, from 0 to 1"):
+        tdbg.diff(*few, coverage=-1)
+
+
+def test_names_are_those_of_a_file(few, tmp_path):
+    (tmp_path / "names").write_text("what")
+    with pytest.raises(tdbg.Error, match="line 1: no '='"):
+        tdbg.assert_close(*few, names=tmp_path / "names")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from comparing import (COMPARISONS, begin, dump, endless, events, finished, large, look, pack, rest, result, started, upload)
 
-SMALL = {"identical": 3, "within": 0, "diverged": 1, "errors": 0, "only_a": 0, "only_b": 0, "pairs": 4}
+SMALL = {"identical": 3, "within": 0, "diverged": 1, "errors": 0, "only_a": 0, "only_b": 0, "pairs": 4,
+         "coverage": {"a": 1, "b": 1}, "enough": True}
 
 
 @pytest.fixture
@@ -189,6 +190,11 @@ BAD_SETTINGS = [
     ({"reference": "/etc/passwd"}, 403, None),
     ({"top": 1.5}, 400, '"top" is not a whole number of 0 to 1000'),
     ({"top": 1001}, 400, '"top" is not a whole number of 0 to 1000'),
+    ({"coverage": 1.5}, 400, '"coverage" is not a number of 0 to 1'),
+    ({"names": 3}, 400, '"names": no object of "PATTERN": "STAGE"'),
+    ({"names": "a = b\nc"}, 400, "\"names\": line 2: no '=': a rule is PATTERN = STAGE"),
+    ({"names": {"a": 1}}, 400, '"names": "a": what it stands for is no text'),
+    ({"pairs": [{"a": "{L}_x.npy", "b": "{L}_query.npy"}]}, 400, "the list of pairs has '{L}_x.npy', which fits no tensor of A"),
     ({"pairs": {}}, 400, 'no array "pairs"'),
     ({"pairs": [{"a": "x"}]}, 400, 'pair 0 has no "a" and "b" that are names'),
     ({"pairs": [{"a": "x", "b": "y", "a_part": [2, 2]}]}, 400, 'pair 0: "a_part" is not [which, of how many]'),
@@ -236,6 +242,24 @@ def test_pairs_by_hand(server, sides, tdbg):
     again = finished(server, *sides, {"pairs": pairs, "match": "manual"})
     assert [(p["a"], p["b"]) for p in result(server, again)["pairs"]] == [
         (p["a"], p["b"]) for p in result(server, comparison)["pairs"]]
+
+
+def test_pairs_for_all_layers(server, sides):
+    settings = {"pairs": [{"a": "{L}_query.npy", "b": "{L}_key.npy"}], "match": "manual"}
+    comparison = finished(server, *sides, settings)
+    assert [(p["a"]["name"], p["b"]["name"]) for p in result(server, comparison)["pairs"] if p["strategy"] == "manual"] == [
+        ("0_query.npy", "0_key.npy"), ("1_query.npy", "1_key.npy")]
+
+
+def test_coverage_and_names(server, sides):
+    settings = {"pairs": [{"a": "0_query.npy", "b": "0_query.npy"}], "match": "manual"}
+    comparison = finished(server, *sides, settings)
+    assert {key: look(server, comparison)["summary"][key] for key in ("coverage", "enough")} == {
+        "coverage": {"a": 0.25, "b": 0.25}, "enough": False}
+    names = {"q{L}": "query"}
+    comparison = finished(server, *sides, {**settings, "coverage": 0.2, "names": names})
+    assert look(server, comparison)["summary"]["enough"] and look(server, comparison)["settings"]["names"] == names
+    finished(server, *sides, {"names": "# ours\nq{L} = query\n"})
 
 
 def test_a_reference(server, sides, tdbg):

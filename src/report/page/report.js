@@ -76,6 +76,17 @@
     return p.verdict === "error" ? p.reason : "";
   }
 
+  // How the two were found; below nine in ten it is a guess, and says so.
+  function pairedBy(p) {
+    if (!p.a || !p.b) return "";
+    const words = [p.strategy];
+    if (p.sure < 0.9) words.push(Math.floor(100 * p.sure) + " % sure");
+    if (p.evidence) words.push(p.evidence);
+    return words.join(", ");
+  }
+
+  const alsoText = (p, side) => p.aliases[side].filter((name) => !p[side] || name !== p[side].name).join(", ");
+
   // --- the chart --------------------------------------------------------------------------------------------
 
   const chart = { points: [], at: -1, svg: null, ring: null };
@@ -344,7 +355,7 @@
     const close = element("button", { type: "button", className: "close" }, "Close"), m = p.metrics, box = byId("detail");
     close.addEventListener("click", () => { box.hidden = true; byId("scroller").focus(); });
     const columns = element("div", { className: "columns" });
-    columns.append(definitions([["A", sideText(p.a)], ["B", sideText(p.b)], ["paired by", p.a && p.b ? p.strategy : ""],
+    columns.append(definitions([["A", sideText(p.a)], ["B", sideText(p.b)], ["paired by", pairedBy(p)], ["A also", alsoText(p, "a")], ["B also", alsoText(p, "b")],
       ["layout", p.layout ? shapeText(p.layout.shape) + (p.layout.by_value ? ", by value" : "") : ""], ["steps", p.layout ? p.layout.steps.join("; ") : ""], ["origin", p.origin]]));
     if (m) {
       const counted = ["nan_a", "nan_b", "inf_a", "inf_b"].filter((k) => m[k]).map((k) => [k, String(m[k])]);
