@@ -149,8 +149,11 @@ static tdbg_status assign_group(struct hearing *h, enum phase phase, struct tdbg
     for (size_t i = 0; status == TDBG_OK && i < g->count[0]; i++) {
         if (partner[i] == TD_ASSIGNED_TO_NOBODY || (phase == ALIKE && margin_of(h, i, partner[i]) < MARGIN))
             continue;
-        h->schemes[0].list[g->list[0][i]].partner = g->list[1][partner[i]];
-        h->schemes[1].list[g->list[1][partner[i]]].partner = g->list[0][i];
+        struct td_scheme *a = &h->schemes[0].list[g->list[0][i]];
+        struct td_scheme *b = &h->schemes[1].list[g->list[1][partner[i]]];
+        a->partner = g->list[1][partner[i]];
+        b->partner = g->list[0][i];
+        a->shift = td_kinship_of(&h->kin, a, b).shift;
     }
     free(partner);
     free(h->scores);
@@ -219,7 +222,7 @@ static int64_t find_clean(const struct hearing *h)
         for (size_t i = 0; i < s->count; i++) {
             int64_t layer = a->side->items[s->items[i]].layer;
             size_t other = partner->layered && s->layered
-                               ? td_scheme_at(&h->schemes[1], partner, layer + h->m->layer_offset)
+                               ? td_scheme_at(&h->schemes[1], partner, layer + h->m->layer_offset + s->shift)
                                : partner->items[0];
             struct td_likeness l;
             double tolerance;
@@ -316,8 +319,9 @@ static tdbg_status pair_items(struct hearing *h, const struct td_scheme *a, cons
     const char *evidence = tell(&k, m->kept);
     for (size_t i = 0; i < a->count; i++) {
         int64_t layer = h->schemes[0].side->items[a->items[i]].layer;
-        size_t other =
-            a->layered && b->layered ? td_scheme_at(&h->schemes[1], b, layer + m->layer_offset) : b->items[0];
+        size_t other = a->layered && b->layered
+                           ? td_scheme_at(&h->schemes[1], b, layer + m->layer_offset + k.shift)
+                           : b->items[0];
         if (other == SIZE_MAX || m->paired[TD_SIDE_B][other] || m->paired[TD_SIDE_A][a->items[i]])
             continue;
         td_pair(m, a->items[i], other, strategy_of(&k));
@@ -381,6 +385,33 @@ static tdbg_status complete(struct hearing *h, enum td_which which, struct tdbg_
     return TDBG_OK;
 }
 
+/* The first layer's input is what runs before the layers, the last one's output what runs behind them: items
+ * that a template has beyond its partner go with templates that have no layers. */
+static tdbg_status pair_ends(struct hearing *h, enum td_which which, struct tdbg_error *error)
+{
+    struct td_matching *m = h->m;
+    struct td_schemes *left = &h->schemes[which], *other = &h->schemes[!which];
+    for (size_t k = 0; k < left->count; k++)
+        for (size_t i = 0; left->list[k].layered && i < left->list[k].count; i++) {
+            size_t item = left->list[k].items[i];
+            for (size_t j = 0; j < other->count && !m->paired[which][item] && left->readings[item]; j++) {
+                struct td_likeness l;
+                double tolerance;
+                size_t there = other->list[j].items[0];
+                bool in_a = which == TD_SIDE_A;
+                if (other->list[j].layered || m->paired[!which][there] ||
+                    !td_kin_compare(&h->kin, in_a ? item : there, in_a ? there : item, &l, &tolerance) ||
+                    !(l.error <= tolerance))
+                    continue;
+                td_pair(m, in_a ? item : there, in_a ? there : item, TD_MATCH_VALUE);
+                m->pairs[m->count - 1].sure = 0.99;
+                m->pairs[m->count - 1].evidence = "values agree";
+            }
+        }
+    (void)error;
+    return TDBG_OK;
+}
+
 static void close_rest(struct hearing *h)
 {
     for (enum td_which s = TD_SIDE_A; s <= TD_SIDE_B; s++)
@@ -409,6 +440,8 @@ tdbg_status td_match_by_evidence(struct td_matching *m, const char *argument, st
     TD_TRY(complete(&h, TD_SIDE_A, error));
     TD_TRY(complete(&h, TD_SIDE_B, error));
     TD_TRY(td_twins_attach(m, schemes, h.twins, error));
+    TD_TRY(pair_ends(&h, TD_SIDE_A, error));
+    TD_TRY(pair_ends(&h, TD_SIDE_B, error));
     close_rest(&h);
     return TDBG_OK;
 }

@@ -9,14 +9,19 @@ enum {
 };
 
 /* Grams of rounded values add up within this; a set that is wrong is far off. */
-static const double ADDS_UP = 0.05, ADDS_UP_FINE = 2e-3;
+static const double ADDS_UP = 0.1, ADDS_UP_FINE = 5e-3;
+
+/* Where no layer adds up, tokens that lie to each other as in the whole. */
+static const double ALIKE = 0.8;
 
 struct fusion {
     enum td_which whole_side;
     size_t whole, parts[MOST_PARTS];
     int count;
-    double error; /* of the layer that adds up best */
-    int words;    /* names that say so */
+    double error;    /* of the layer that adds up best */
+    double likeness; /* of the first layer, where none adds up */
+    int words;       /* names that say so */
+    int free;        /* parts that have no partner yet */
 };
 
 static const struct td_print *print_at(const struct td_schemes *s, size_t scheme, int64_t layer)
@@ -27,22 +32,27 @@ static const struct td_print *print_at(const struct td_schemes *s, size_t scheme
 }
 
 /* How far the parts are from adding up, in the layer where they do best. */
-static double sum_error(const struct td_kin *kin, const struct fusion *f)
+static void compare_sums(const struct td_kin *kin, struct fusion *f)
 {
     const struct td_schemes *whole = &kin->schemes[f->whole_side], *other = &kin->schemes[!f->whole_side];
     const struct td_scheme *w = &whole->list[f->whole];
     int64_t offset = f->whole_side == TD_SIDE_A ? kin->m->layer_offset : -kin->m->layer_offset;
-    double best = INFINITY;
+    bool first = true;
+    f->error = INFINITY;
     for (size_t i = 0; i < w->count; i++) {
         int64_t layer = whole->side->items[w->items[i]].layer;
         const struct td_print *print = print_at(whole, f->whole, layer), *parts[MOST_PARTS];
         int found = 0;
         while (print && found < f->count && (parts[found] = print_at(other, f->parts[found], layer + offset)))
             found++;
-        if (print && found == f->count)
-            best = fmin(best, td_print_sum_error(print, parts, f->count));
+        if (!print || found < f->count)
+            continue;
+        struct td_likeness l = td_print_compare_sum(print, parts, f->count);
+        f->error = fmin(f->error, fmax(l.gram_error, l.even_error));
+        if (first)
+            f->likeness = l.shape;
+        first = false;
     }
-    return best;
 }
 
 static int64_t width_of(const struct td_schemes *s, size_t scheme)
@@ -60,6 +70,11 @@ static bool is_free(const struct td_schemes *s, size_t scheme)
     return s->list[scheme].partner == TD_NO_SCHEME && !s->list[scheme].covered;
 }
 
+static enum td_role role_of_whole(const struct fusion *f)
+{
+    return f->count == 3 ? TD_ROLE_ATTN_QKV : TD_ROLE_MLP_GATE_UP;
+}
+
 /* How many parts have the role that is theirs in the whole; `order` puts them into that order. */
 static int order_parts(const struct td_kin *kin, struct fusion *f)
 {
@@ -67,7 +82,7 @@ static int order_parts(const struct td_kin *kin, struct fusion *f)
     enum td_role role = kin->schemes[f->whole_side].list[f->whole].role, roles[MOST_PARTS];
     int of = td_role_parts(role, roles), known = 0;
     if (of != f->count) { /* its name does not tell: q, k, v or gate, up */
-        role = f->count == 3 ? TD_ROLE_ATTN_QKV : TD_ROLE_MLP_GATE_UP;
+        role = role_of_whole(f);
         of = td_role_parts(role, roles);
     } else {
         known++;
@@ -98,16 +113,32 @@ static int order_parts(const struct td_kin *kin, struct fusion *f)
     return placed;
 }
 
+/* Names before values that are merely alike. */
+static bool is_better(const struct fusion *f, const struct fusion *best)
+{
+    if (f->words != best->words)
+        return f->words > best->words;
+    if (f->free != best->free)
+        return f->free > best->free;
+    return f->error != best->error ? f->error < best->error : f->likeness > best->likeness;
+}
+
 static void consider(const struct td_kin *kin, struct fusion f, double tolerance, struct fusion *best)
 {
-    f.error = sum_error(kin, &f);
-    f.words = order_parts(kin, &f);
-    bool by_name = f.words == f.count + 1;
-    if (!(f.error <= tolerance) && !by_name)
+    const struct td_schemes *other = &kin->schemes[!f.whole_side];
+    for (int p = 0; p < f.count; p++)
+        f.free += other->list[f.parts[p]].partner == TD_NO_SCHEME && !other->list[f.parts[p]].covered;
+    if (f.free == 0)
         return;
-    bool adds = f.error <= tolerance, best_adds = best->count && best->error <= tolerance;
-    if (best->count == 0 || adds > best_adds ||
-        (adds == best_adds && (f.words > best->words || (f.words == best->words && f.error < best->error))))
+    compare_sums(kin, &f);
+    f.words = order_parts(kin, &f);
+    bool adds = f.error <= tolerance, by_name = f.words == f.count + 1 && f.free == f.count;
+    bool alike = kin->schemes[f.whole_side].list[f.whole].role == role_of_whole(&f) && f.free == f.count &&
+                 f.likeness >= ALIKE;
+    bool best_adds = best->count && best->error <= tolerance;
+    if (!adds && !by_name && !alike)
+        return;
+    if (best->count == 0 || adds > best_adds || (adds == best_adds && is_better(&f, best)))
         *best = f;
 }
 
@@ -119,7 +150,7 @@ static int list_parts(const struct td_kin *kin, enum td_which side, int64_t widt
     int count = 0;
     for (size_t k = 0; k < s->count && count < MOST_CANDIDATES; k++) {
         int64_t w = width_of(s, k);
-        if (is_free(s, k) && s->list[k].layered == layered && w > 0 && w < width) {
+        if (s->list[k].layered == layered && w > 0 && w < width) {
             out[count] = k;
             widths[count++] = w;
         }
@@ -137,10 +168,11 @@ static void search(const struct td_kin *kin, enum td_which side, size_t whole, d
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
             if (widths[i] + widths[j] == width)
-                consider(kin, (struct fusion){side, whole, {parts[i], parts[j]}, 2, 0, 0}, tolerance, best);
+                consider(kin, (struct fusion){side, whole, {parts[i], parts[j]}, 2, 0, 0, 0, 0}, tolerance,
+                         best);
             for (int k = j + 1; k < n; k++)
                 if (widths[i] + widths[j] + widths[k] == width)
-                    consider(kin, (struct fusion){side, whole, {parts[i], parts[j], parts[k]}, 3, 0, 0},
+                    consider(kin, (struct fusion){side, whole, {parts[i], parts[j], parts[k]}, 3, 0, 0, 0, 0},
                              tolerance, best);
         }
 }
@@ -160,6 +192,8 @@ static void pair_fusion(struct td_matching *m, const struct td_kin *kin, const s
             found++;
         for (int p = 0; found == f->count && p < f->count; p++) {
             bool in_a = f->whole_side == TD_SIDE_A;
+            if (other->list[f->parts[p]].partner != TD_NO_SCHEME) /* of a tensor of its own */
+                continue;
             td_pair(m, in_a ? w->items[i] : parts[p], in_a ? parts[p] : w->items[i], TD_MATCH_FUSED);
             struct td_match *match = &m->pairs[m->count - 1];
             *(in_a ? &match->fused_a : &match->fused_b) = (struct td_fusion){p, f->count};
@@ -172,7 +206,8 @@ static void pair_fusion(struct td_matching *m, const struct td_kin *kin, const s
     }
     whole->list[f->whole].partner = f->parts[0];
     for (int p = 0; p < f->count; p++)
-        other->list[f->parts[p]].partner = f->whole;
+        if (other->list[f->parts[p]].partner == TD_NO_SCHEME)
+            other->list[f->parts[p]].partner = f->whole;
 }
 
 tdbg_status td_match_fusions(struct td_matching *m, const struct td_kin *kin, struct tdbg_error *error)

@@ -16,7 +16,7 @@ static const double FINE = 1e-3, FINE_UNIT = 0x1p-20, HALF = 0.015, HALF_UNIT = 
 static const double AS_THEY_STAND = 4.5, REORDERED = 3.5, BUT_FOR_FACTORS = 3, A_DECADE = 1.5, DECADES = 3;
 
 static const double LIKENESS = 2.5, GRAM_LIKENESS = 0.3, NORM_RATIO = 0.3, MOST_NORM_RATIO = 0.6;
-static const double MEANS_SAME = 1.5, MEANS_NEAR = 0.3, MEANS_OTHER = -1.5, BAG = 0.5;
+static const double MEANS_SAME = 1.5, MEANS_NEAR = 0.3, MEANS_OTHER = -1.5, MEANS_NEXT = 1, BAG = 0.5;
 
 /* Where no engine means anything else by the words, and no other tensor is called so. */
 static const double PLAINLY_SAME = 6, PLAINLY_OTHER = -4;
@@ -26,6 +26,9 @@ static const double SAME_NAME = 9;
 
 /* In a layer that is right, a pair that differs is none. */
 static const double AGAINST_FLOW = -12;
+
+/* A template that agrees one layer on, and the only ones behind the layers. */
+static const double SHIFTED = 0.5, BEHIND = 0.7;
 
 /* --- names ---------------------------------------------------------------------------------------------- */
 
@@ -63,21 +66,33 @@ enum td_meaning td_roles_meet(const struct td_scheme *a, const struct td_scheme 
     return near ? TD_MEANS_NEAR : TD_MEANS_OTHER;
 }
 
+/* By how many layers B's template is ahead, where roles tell: what a layer puts out is what the next takes
+ * in. */
+static int64_t shift_of_roles(const struct td_scheme *a, const struct td_scheme *b)
+{
+    if (a->role == TD_ROLE_LAYER && b->role == TD_ROLE_STREAM)
+        return 1;
+    return a->role == TD_ROLE_STREAM && b->role == TD_ROLE_LAYER ? -1 : 0;
+}
+
 /* What a word means in one engine only is no doubt, and no other name of the side says the same. */
 static bool is_plain(const struct td_scheme *s)
 {
     return s->other == TD_ROLE_NONE && s->only_one && !s->guessed;
 }
 
-static double points_of_words(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
+static double points_of_words(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b,
+                              int64_t shift)
 {
     static const double points[] = {[TD_MEANS_SAME] = MEANS_SAME,
                                     [TD_MEANS_NEAR] = MEANS_NEAR,
                                     [TD_MEANS_NOTHING] = 0,
                                     [TD_MEANS_OTHER] = MEANS_OTHER};
     size_t i = (size_t)(a - kin->schemes[0].list), j = (size_t)(b - kin->schemes[1].list);
-    enum td_meaning meaning = td_roles_meet(a, b);
+    enum td_meaning meaning = shift ? TD_MEANS_NOTHING : td_roles_meet(a, b);
     double sum = points[meaning];
+    if (shift && shift == shift_of_roles(a, b))
+        sum = MEANS_NEXT;
     if (meaning == TD_MEANS_SAME && is_plain(a) && is_plain(b))
         sum = PLAINLY_SAME;
     if (meaning == TD_MEANS_OTHER && a->other == TD_ROLE_NONE && b->other == TD_ROLE_NONE && !a->guessed &&
@@ -144,17 +159,16 @@ static bool levels_meet(const struct td_scheme *a, const struct td_scheme *b)
 
 /* The item of B in the layer that an item of A is in. */
 static size_t counterpart(const struct td_kin *kin, const struct td_scheme *a, size_t item_a,
-                          const struct td_scheme *b)
+                          const struct td_scheme *b, int64_t shift)
 {
     int64_t layer = kin->schemes[0].side->items[item_a].layer;
     if (a->layered && b->layered)
-        return td_scheme_at(&kin->schemes[1], b, layer + kin->m->layer_offset);
+        return td_scheme_at(&kin->schemes[1], b, layer + kin->m->layer_offset + shift);
     return b->items[0];
 }
 
 struct tally {
-    bool any;
-    bool against_flow;
+    bool any, against_flow, agrees, turned;
     double ratio;
 };
 
@@ -162,6 +176,8 @@ static void weigh_layer(const struct td_kin *kin, const struct td_likeness *l, d
                         int64_t layer, struct td_kinship *out, struct tally *tally)
 {
     double points = td_equal_points(l, tolerance);
+    /* A factor of each channel would show in what follows. */
+    bool agrees = l->error <= tolerance || l->gram_error <= tolerance;
     if (!tally->any) {
         tally->any = true;
         tally->ratio = l->ratio;
@@ -172,8 +188,9 @@ static void weigh_layer(const struct td_kin *kin, const struct td_likeness *l, d
         out->equal = points;
         out->layer = layer < INT64_MAX - 1 ? layer : -1;
     }
-    /* A factor of each channel would show in what follows. */
-    bool agrees = l->error <= tolerance || l->gram_error <= tolerance;
+    tally->agrees = tally->agrees || agrees;
+    out->scaled = out->scaled || (!agrees && l->even_error <= tolerance);
+    tally->turned = tally->turned || (!agrees && l->norm_error <= tolerance);
     if (!agrees && layer < kin->clean)
         tally->against_flow = true;
 }
@@ -187,32 +204,72 @@ static int64_t layer_of(const struct td_kin *kin, const struct td_scheme *a, siz
     return a->order < kin->first_layered ? -1 : INT64_MAX - 1;
 }
 
-struct td_kinship td_kinship_of(const struct td_kin *kin, const struct td_scheme *a,
-                                const struct td_scheme *b)
+static bool may_be_turned(const struct td_scheme *s)
 {
-    struct td_kinship out = {.layer = -1};
+    return s->role == TD_ROLE_ATTN_Q_ROPE || s->role == TD_ROLE_ATTN_K_ROPE ||
+           s->other == TD_ROLE_ATTN_Q_ROPE || s->other == TD_ROLE_ATTN_K_ROPE;
+}
+
+/* The same tensor before and after its rotation, of which only one has a name for that. */
+static bool is_other_end_of_rotation(const struct td_scheme *a, const struct td_scheme *b)
+{
+    bool before_a = a->role == TD_ROLE_ATTN_Q || a->role == TD_ROLE_ATTN_K;
+    bool before_b = b->role == TD_ROLE_ATTN_Q || b->role == TD_ROLE_ATTN_K;
+    return (before_a && may_be_turned(b) && !may_be_turned(a)) ||
+           (before_b && may_be_turned(a) && !may_be_turned(b));
+}
+
+/* Both behind the layers, one after the other: the final norm, the head. */
+static bool are_behind(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
+{
+    return !a->layered && !b->layered && a->order > kin->last_layered[0] && b->order > kin->last_layered[1];
+}
+
+static struct td_kinship weigh(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b,
+                               int64_t shift)
+{
+    struct td_kinship out = {.layer = -1, .shift = shift};
     struct tally tally = {.ratio = 1};
-    if (!levels_meet(a, b)) {
-        out.score = -INFINITY;
-        return out;
-    }
     for (size_t k = 0; k < a->count; k++) {
         struct td_likeness l;
         double tolerance;
         size_t item_b =
-            kin->schemes[0].readings[a->items[k]] ? counterpart(kin, a, a->items[k], b) : SIZE_MAX;
+            kin->schemes[0].readings[a->items[k]] ? counterpart(kin, a, a->items[k], b, shift) : SIZE_MAX;
         if (item_b != SIZE_MAX && td_kin_compare(kin, a->items[k], item_b, &l, &tolerance))
             weigh_layer(kin, &l, tolerance, layer_of(kin, a, a->items[k]), &out, &tally);
     }
-    out.words = points_of_words(kin, a, b);
-    out.same_name =
-        strcmp(kin->bare[0][a - kin->schemes[0].list], kin->bare[1][b - kin->schemes[1].list]) == 0 ||
-        (a == kin->last[0] && b == kin->last[1]);
+    out.words = points_of_words(kin, a, b, shift);
+    out.same_name = shift == 0 && (strcmp(kin->bare[0][a - kin->schemes[0].list],
+                                          kin->bare[1][b - kin->schemes[1].list]) == 0 ||
+                                   (a == kin->last[0] && b == kin->last[1]));
     out.same_role = out.words >= PLAINLY_SAME;
+    out.scaled = out.scaled && !tally.agrees;
     double apart = tally.ratio > 0 ? fabs(log(tally.ratio)) : 0;
     out.score += out.equal + out.words - fmin(NORM_RATIO * apart, MOST_NORM_RATIO) +
-                 (out.same_name ? SAME_NAME : 0) + (tally.against_flow ? AGAINST_FLOW : 0);
+                 (out.same_name ? SAME_NAME : 0) + (are_behind(kin, a, b) ? BEHIND : 0);
+    bool named = out.same_name || out.same_role;
+    if (tally.against_flow)
+        out.score += out.same_name ? AGAINST_FLOW : -INFINITY;
+    if (!named && !tally.agrees && (out.scaled || (tally.turned && is_other_end_of_rotation(a, b))))
+        out.score = -INFINITY;
     return out;
+}
+
+struct td_kinship td_kinship_of(const struct td_kin *kin, const struct td_scheme *a,
+                                const struct td_scheme *b)
+{
+    if (!levels_meet(a, b))
+        return (struct td_kinship){.score = -INFINITY, .layer = -1};
+    bool layered = a->layered && b->layered;
+    int64_t told = layered ? shift_of_roles(a, b) : 0;
+    struct td_kinship best = weigh(kin, a, b, told);
+    for (int64_t shift = -1; layered && told == 0 && shift <= 1; shift += 2) {
+        struct td_kinship other = weigh(kin, a, b, shift);
+        other.score -= SHIFTED;
+        if (other.equal >= AS_THEY_STAND && other.score > best.score)
+            best = other;
+    }
+    return best;
 }
 
 /* --- setting up ----------------------------------------------------------------------------------------- */
@@ -278,6 +335,10 @@ tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct
     for (size_t k = 0; k < schemes[0].count; k++)
         if (schemes[0].list[k].layered && schemes[0].list[k].order < kin->first_layered)
             kin->first_layered = schemes[0].list[k].order;
+    for (int s = 0; s < 2; s++)
+        for (size_t k = 0; k < schemes[s].count; k++)
+            if (schemes[s].list[k].layered && schemes[s].list[k].order > kin->last_layered[s])
+                kin->last_layered[s] = schemes[s].list[k].order;
     meet_roles(schemes);
     const struct td_scheme *a = last_of(&schemes[0]), *b = last_of(&schemes[1]);
     if (a && b) {

@@ -17,7 +17,9 @@ struct td_kinship {
     double score;    /* the sum of all; -inf: they cannot be a pair */
     double equal;    /* points of the best layer; 0: they agree in none */
     int64_t layer;   /* of A, in which they agree best; -1 where there are no layers */
+    int64_t shift;   /* how many layers later B has it: what A puts out goes into B's next layer */
     double likeness; /* of the first layer, 0 to 1 */
+    bool scaled;     /* they agree but for a factor of each channel, and not without */
     double words;
     bool same_name;
     bool same_role; /* plainly: no engine means anything else by either name */
@@ -29,7 +31,8 @@ struct td_kin {
     const struct td_matching *m;
     const char **bare[2]; /* of every scheme: the template without folders and extensions */
     struct td_word_bag *bags[2];
-    int64_t first_layered; /* order of the first item of A that is in a layer */
+    int64_t first_layered;   /* order of the first item of A that is in a layer */
+    int64_t last_layered[2]; /* the largest order of the first items of templates that have layers */
     int64_t clean; /* layers of A below this are right on both sides, as something behind them agrees */
     const struct td_scheme *last[2]; /* the last of each dump, where both end in the same; else NULL */
 };

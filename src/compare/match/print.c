@@ -172,44 +172,77 @@ int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *
 
 /* --- comparing ------------------------------------------------------------------------------------------ */
 
-/* |x - y| / |x| of two lower triangles, each element off the diagonal counted twice. */
+/* Without what all tokens have in common: the products of their differences from the mean. */
+static void centre(const double *gram, int n, double out[TD_PRINT_GRAM])
+{
+    double mean[TD_PRINT_TOKENS] = {0}, all = 0;
+    for (int i = 0, at = 0; i < n; i++)
+        for (int j = 0; j <= i; j++, at++) {
+            mean[i] += gram[at] / n;
+            if (i != j)
+                mean[j] += gram[at] / n;
+        }
+    for (int i = 0; i < n; i++)
+        all += mean[i] / n;
+    for (int i = 0, at = 0; i < n; i++)
+        for (int j = 0; j <= i; j++, at++)
+            out[at] = gram[at] - mean[i] - mean[j] + all;
+}
+
+/* How far two centred grams are apart, as a share of what the first has beside a constant diagonal: that is
+ * what unrelated channels add up to, the more of them the closer, and it tells nothing. */
 static double triangle_error(const double *x, const double *y, int n)
 {
-    double apart = 0, size = 0;
+    double apart = 0, size = 0, trace = 0;
+    for (int i = 0, at = 0; i < n; i++, at += i + 1)
+        trace += x[at];
     for (int i = 0, at = 0; i < n; i++)
         for (int j = 0; j <= i; j++, at++) {
             double weight = i == j ? 1 : 2, d = y[at] - x[at];
+            double chance = trace / (n - 1) * ((i == j) - 1.0 / n), own = x[at] - chance;
             apart += weight * d * d;
-            size += weight * x[at] * x[at];
+            size += weight * own * own;
         }
     return size > 0 ? sqrt(apart / size) : INFINITY;
 }
 
-/* How far the tokens lie apart from each other, as the two sides see it: the correlation of the centred
- * grams. */
+/* How alike the tokens lie to each other: the correlation of two centred grams. */
 static double triangle_likeness(const double *x, const double *y, int n)
 {
-    double mean[2][TD_PRINT_TOKENS] = {{0}}, all[2] = {0}, xy = 0, xx = 0, yy = 0;
-    const double *grams[] = {x, y};
-    for (int s = 0; s < 2; s++) {
-        for (int i = 0, at = 0; i < n; i++)
-            for (int j = 0; j <= i; j++, at++) {
-                mean[s][i] += grams[s][at] / n;
-                if (i != j)
-                    mean[s][j] += grams[s][at] / n;
-            }
-        for (int i = 0; i < n; i++)
-            all[s] += mean[s][i] / n;
-    }
+    double xy = 0, xx = 0, yy = 0;
     for (int i = 0, at = 0; i < n; i++)
         for (int j = 0; j <= i; j++, at++) {
             double weight = i == j ? 1 : 2;
-            double a = x[at] - mean[0][i] - mean[0][j] + all[0], b = y[at] - mean[1][i] - mean[1][j] + all[1];
-            xy += weight * a * b;
-            xx += weight * a * a;
-            yy += weight * b * b;
+            xy += weight * x[at] * y[at];
+            xx += weight * x[at] * x[at];
+            yy += weight * y[at] * y[at];
         }
     return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
+}
+
+static void compare_grams(const double *gram_a, const double *even_a, const double *gram_b,
+                          const double *even_b, int n, struct td_likeness *out)
+{
+    double a[TD_PRINT_GRAM], b[TD_PRINT_GRAM];
+    centre(gram_a, n, a);
+    centre(gram_b, n, b);
+    out->gram_error = n > 2 ? triangle_error(a, b, n) : INFINITY;
+    centre(even_a, n, a);
+    centre(even_b, n, b);
+    out->even_error = n > 2 ? triangle_error(a, b, n) : INFINITY;
+    out->shape = triangle_likeness(a, b, n);
+}
+
+/* The same of the norms of the tokens: a rotation of each token leaves them. */
+static double diagonal_error(const double *x, const double *y, int n)
+{
+    double apart = 0, size = 0;
+    for (int i = 0, at = 0; i < n; i++, at += i + 1) {
+        double d = sqrt(fmax(y[at], 0)) - sqrt(fmax(x[at], 0));
+        apart += d * d;
+        size += x[at];
+    }
+    return size > 0 ? sqrt(apart / size) : INFINITY;
 }
 
 static void compare_values(const struct td_print *a, const struct td_print *b, int row_a, int row_b, int rows,
@@ -236,15 +269,14 @@ static bool is_last_of(const struct td_print *one, const struct td_print *many)
 
 struct td_likeness td_print_compare(const struct td_print *a, const struct td_print *b)
 {
-    struct td_likeness out = {INFINITY, INFINITY, INFINITY, 0, 0, 1};
+    struct td_likeness out = {INFINITY, INFINITY, INFINITY, INFINITY, 0, 0, 1};
     if (a->constant || b->constant || a->width != b->width || a->kept != b->kept)
         return out;
     if (a->rows == b->rows) {
         compare_values(a, b, 0, 0, a->rows, &out);
         if (a->rows > 1) {
-            out.gram_error = triangle_error(a->gram, b->gram, a->rows);
-            out.even_error = triangle_error(a->even, b->even, a->rows);
-            out.shape = triangle_likeness(a->even, b->even, a->rows);
+            compare_grams(a->gram, a->even, b->gram, b->even, a->rows, &out);
+            out.norm_error = diagonal_error(a->gram, b->gram, a->rows);
         }
     } else if (is_last_of(b, a)) {
         compare_values(a, b, a->rows - 1, 0, 1, &out);
@@ -254,16 +286,21 @@ struct td_likeness td_print_compare(const struct td_print *a, const struct td_pr
     return out;
 }
 
-double td_print_sum_error(const struct td_print *whole, const struct td_print *const *parts, int count)
+struct td_likeness td_print_compare_sum(const struct td_print *whole, const struct td_print *const *parts,
+                                        int count)
 {
-    double sum[TD_PRINT_GRAM] = {0};
+    struct td_likeness out = {INFINITY, INFINITY, INFINITY, INFINITY, 0, 0, 1};
+    double sum[TD_PRINT_GRAM] = {0}, even[TD_PRINT_GRAM] = {0};
     for (int p = 0; p < count; p++) {
         if (parts[p]->rows != whole->rows || parts[p]->rows < 2)
-            return INFINITY;
-        for (int i = 0; i < TD_PRINT_GRAM; i++)
-            sum[i] += parts[p]->even[i];
+            return out;
+        for (int i = 0; i < TD_PRINT_GRAM; i++) {
+            sum[i] += parts[p]->gram[i];
+            even[i] += parts[p]->even[i];
+        }
     }
-    return triangle_error(whole->even, sum, whole->rows);
+    compare_grams(whole->gram, whole->even, sum, even, whole->rows, &out);
+    return out;
 }
 
 bool td_print_equal(const struct td_print *a, const struct td_print *b)

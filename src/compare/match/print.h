@@ -40,9 +40,10 @@ struct td_print {
  */
 struct td_likeness {
     double error, gram_error, even_error;
-    double cosine; /* of the values, without its sign */
-    double shape;  /* of the two grams, centred: 1 where the tokens lie to each other in the same way */
-    double ratio;  /* of the norms, b to a */
+    double norm_error; /* of the norms of the tokens alone: a rotation leaves them */
+    double cosine;     /* of the values, without its sign */
+    double shape;      /* of the two grams, centred: 1 where the tokens lie to each other in the same way */
+    double ratio;      /* of the norms, b to a */
 };
 
 /* Tokens to look at on two sides with sequences of these lengths; token 0 is passed over, as it often gets
@@ -56,8 +57,9 @@ int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *
 
 struct td_likeness td_print_compare(const struct td_print *a, const struct td_print *b);
 
-/* Relative error of the even grams of parts that add up to a whole. */
-double td_print_sum_error(const struct td_print *whole, const struct td_print *const *parts, int count);
+/* A whole and the sum of its parts, as far as grams tell. */
+struct td_likeness td_print_compare_sum(const struct td_print *whole, const struct td_print *const *parts,
+                                        int count);
 
 /* Bit for bit the same. */
 bool td_print_equal(const struct td_print *a, const struct td_print *b);

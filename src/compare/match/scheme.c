@@ -119,12 +119,42 @@ static void describe(struct td_scheme *s, const struct td_matching *m, enum td_w
     s->partner = TD_NO_SCHEME;
 }
 
+size_t td_scheme_at(const struct td_schemes *s, const struct td_scheme *scheme, int64_t layer)
+{
+    if (!scheme->layered)
+        return scheme->items[0];
+    size_t low = 0, high = scheme->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->side->items[scheme->items[middle]].layer < layer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < scheme->count && s->side->items[scheme->items[low]].layer == layer ? scheme->items[low]
+                                                                                    : SIZE_MAX;
+}
+
 static bool has_role(const struct td_schemes *s, enum td_role role)
 {
     for (size_t k = 0; k < s->count; k++)
         if (s->list[k].role == role)
             return true;
     return false;
+}
+
+/* No other template of the role has the same layers. */
+static bool is_only_one(const struct td_schemes *s, const struct td_scheme *x)
+{
+    for (size_t k = 0; k < s->count; k++) {
+        const struct td_scheme *y = &s->list[k];
+        bool fewer = y->count < x->count;
+        const struct td_scheme *small = fewer ? y : x, *large = fewer ? x : y;
+        if (y != x && y->role == x->role &&
+            td_scheme_at(s, large, s->side->items[small->items[0]].layer) != SIZE_MAX)
+            return false;
+    }
+    return true;
 }
 
 /* An "activation" behind a fused gate and up is what both were multiplied to; beside a gate of its own it is
@@ -144,8 +174,12 @@ static void settle_roles(struct td_schemes *s)
             x->other = TD_ROLE_NONE; /* the whole side tells which of the two it is: match.c */
         counts[x->role]++;
     }
-    for (size_t k = 0; k < s->count; k++)
-        s->list[k].only_one = counts[s->list[k].role] == 1;
+    for (size_t k = 0; k < s->count; k++) {
+        struct td_scheme *x = &s->list[k];
+        if (x->other != TD_ROLE_NONE && counts[x->other] > 0)
+            x->other = TD_ROLE_NONE; /* what it might mean has a name of its own */
+        x->only_one = counts[x->role] == 1 || is_only_one(s, x);
+    }
 }
 
 static tdbg_status collect(struct td_schemes *out, struct td_matching *m, enum td_which which,
@@ -174,22 +208,6 @@ static tdbg_status collect(struct td_schemes *out, struct td_matching *m, enum t
         describe(&out->list[k], m, which);
     settle_roles(out);
     return TDBG_OK;
-}
-
-size_t td_scheme_at(const struct td_schemes *s, const struct td_scheme *scheme, int64_t layer)
-{
-    if (!scheme->layered)
-        return scheme->items[0];
-    size_t low = 0, high = scheme->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->side->items[scheme->items[middle]].layer < layer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < scheme->count && s->side->items[scheme->items[low]].layer == layer ? scheme->items[low]
-                                                                                    : SIZE_MAX;
 }
 
 /* --- prints --------------------------------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ struct td_scheme {
     enum td_stack stack;
     int64_t order;  /* of the first item, in the order of execution */
     size_t partner; /* on the other side; TD_NO_SCHEME: none yet */
+    int64_t shift;  /* of the partner: what a layer puts out goes into the next */
     bool covered;   /* a template with the same values has the partner */
 };
 

@@ -226,8 +226,6 @@ const struct td_family_row td_rows_in_layer[] = {
     {"hook_z", TD_ROLE_CONTEXT, TD_ROLE_NONE},
     {"hook_attn_out", TD_ROLE_NORM_ATTN_POST, TD_ROLE_ATTN_O},
     {"hook_mlp_out", TD_ROLE_NORM_MLP_POST, TD_ROLE_MLP_DOWN},
-    {"ln1.hook_normalized", TD_ROLE_NORM_ATTN, TD_ROLE_NONE},
-    {"ln2.hook_normalized", TD_ROLE_NORM_MLP, TD_ROLE_NONE},
     {"mlp.hook_pre", TD_ROLE_MLP_GATE, TD_ROLE_MLP_UP},
     {"mlp.hook_pre_linear", TD_ROLE_MLP_UP, TD_ROLE_NONE},
     {"mlp.hook_post", TD_ROLE_MLP_PRODUCT, TD_ROLE_MLP_ACT},
@@ -300,13 +298,12 @@ const struct td_family_row td_rows_outside[] = {
     {"final_layer_norm", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
     {"final_layernorm", TD_ROLE_NORM_FINAL, TD_ROLE_NONE}, /* Megatron */
     {"final_norm", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
-    {"output_norm", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},              /* llama.cpp */
-    {"lm_head", TD_ROLE_HEAD, TD_ROLE_NONE},                        /* Hugging Face */
-    {"embed_out", TD_ROLE_HEAD, TD_ROLE_NONE},                      /* GPT-NeoX */
-    {"output_layer", TD_ROLE_HEAD, TD_ROLE_NONE},                   /* Megatron */
-    {"output", TD_ROLE_HEAD, TD_ROLE_NONE},                         /* llama.cpp, Meta */
-    {"logits", TD_ROLE_HEAD, TD_ROLE_NONE},                         /* dumps */
-    {"ln_final.hook_normalized", TD_ROLE_NORM_FINAL, TD_ROLE_NONE}, /* TransformerLens */
+    {"output_norm", TD_ROLE_NORM_FINAL, TD_ROLE_NONE}, /* llama.cpp */
+    {"lm_head", TD_ROLE_HEAD, TD_ROLE_NONE},           /* Hugging Face */
+    {"embed_out", TD_ROLE_HEAD, TD_ROLE_NONE},         /* GPT-NeoX */
+    {"output_layer", TD_ROLE_HEAD, TD_ROLE_NONE},      /* Megatron */
+    {"output", TD_ROLE_HEAD, TD_ROLE_NONE},            /* llama.cpp, Meta */
+    {"logits", TD_ROLE_HEAD, TD_ROLE_NONE},            /* dumps */
     {"ln_final", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
     {"hook_embed", TD_ROLE_EMBED, TD_ROLE_NONE},
     {"hook_pos_embed", TD_ROLE_EMBED_POSITION, TD_ROLE_NONE},
