@@ -27,7 +27,13 @@ static const double LEAST_EQUAL = 2;
 /* Pairs of templates that are weighed with all their values: a second or two. */
 #define MOST_WEIGHED (INT64_C(1) << 21)
 
-enum phase { SURE, ALIKE };
+/* A mistake may move what follows by as little as rounding does: what proves that there is none is closer. */
+static const double RIGHT = 0.3;
+
+enum phase { SURE, ALIKE, LEFT };
+
+/* What is left by elimination: one of a width on either side, whatever little speaks for it. */
+static const double LEAST_LEFT = 0.1;
 
 /* Templates of one width: only these can be pairs. */
 struct group {
@@ -95,7 +101,7 @@ static bool is_heard(const struct td_scheme *s)
 static double score_in(const struct td_kinship *k, enum phase phase)
 {
     bool sure = k->same_name || k->same_role || (k->equal > 0 && k->equal + k->words >= LEAST_EQUAL);
-    if (phase == SURE && !sure)
+    if ((phase == SURE && !sure) || (phase == LEFT && k->words < 0))
         return -INFINITY;
     return k->score;
 }
@@ -132,18 +138,28 @@ static void fill_scores(struct hearing *h, enum phase phase)
         }
 }
 
+/* One tensor on either side, whatever names it has. */
+static bool is_one_left(const struct hearing *h)
+{
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 1; i < h->group.count[s]; i++)
+            if (!td_twins_are(&h->schemes[s], h->group.list[s][0], h->group.list[s][i]))
+                return false;
+    return true;
+}
+
 static tdbg_status assign_group(struct hearing *h, enum phase phase, struct tdbg_error *error)
 {
     const struct group *g = &h->group;
     size_t cells = g->count[0] * g->count[1];
-    if (cells == 0 || (int64_t)cells > MOST_WEIGHED)
+    if (cells == 0 || (int64_t)cells > MOST_WEIGHED || (phase == LEFT && !is_one_left(h)))
         return TDBG_OK;
     h->scores = malloc(cells * sizeof *h->scores);
     size_t *partner = malloc(g->count[0] * sizeof *partner);
     tdbg_status status = h->scores && partner ? TDBG_OK : td_fail_nomem(error);
     if (status == TDBG_OK) {
         fill_scores(h, phase);
-        if (!td_assign(h->scores, g->count[0], g->count[1], LEAST, partner))
+        if (!td_assign(h->scores, g->count[0], g->count[1], phase == LEFT ? LEAST_LEFT : LEAST, partner))
             status = td_fail_nomem(error);
     }
     for (size_t i = 0; status == TDBG_OK && i < g->count[0]; i++) {
@@ -205,35 +221,40 @@ static bool is_fixed(const struct td_schemes *s, const struct td_scheme *scheme,
     return false;
 }
 
-/* What agrees behind a layer was computed from it. */
+/* Whether any of B's has the values of an item of A in the same layer. */
+static bool agrees_with_any(const struct hearing *h, const struct td_scheme *a, size_t item)
+{
+    int64_t layer = h->schemes[0].side->items[item].layer, width = width_of(&h->schemes[0], a);
+    for (size_t k = 0; k < h->schemes[1].count; k++) {
+        const struct td_scheme *b = &h->schemes[1].list[k];
+        if (b->layered != a->layered || width_of(&h->schemes[1], b) != width)
+            continue;
+        size_t other = td_scheme_at(&h->schemes[1], b, layer + h->m->layer_offset);
+        struct td_likeness l;
+        double tolerance;
+        if (other != SIZE_MAX && td_kin_compare(&h->kin, item, other, &l, &tolerance) &&
+            l.error <= RIGHT * tolerance)
+            return true;
+    }
+    return false;
+}
+
+/* What agrees behind a layer was computed from it. Returns the layer up to which all is right. */
 static int64_t find_clean(const struct hearing *h)
 {
     const struct td_schemes *a = &h->schemes[0];
     int64_t clean = 0, last = -1;
+    for (size_t i = 0; i < a->side->count; i++)
+        last = a->side->items[i].layer > last ? a->side->items[i].layer : last;
     for (size_t k = 0; k < a->count; k++)
-        last = a->list[k].layered && a->side->items[a->list[k].items[a->list[k].count - 1]].layer > last
-                   ? a->side->items[a->list[k].items[a->list[k].count - 1]].layer
-                   : last;
-    for (size_t k = 0; k < a->count; k++) {
-        const struct td_scheme *s = &a->list[k];
-        if (s->partner == TD_NO_SCHEME)
-            continue;
-        const struct td_scheme *partner = &h->schemes[1].list[s->partner];
-        for (size_t i = 0; i < s->count; i++) {
-            int64_t layer = a->side->items[s->items[i]].layer;
-            size_t other = partner->layered && s->layered
-                               ? td_scheme_at(&h->schemes[1], partner, layer + h->m->layer_offset + s->shift)
-                               : partner->items[0];
-            struct td_likeness l;
-            double tolerance;
-            if (other == SIZE_MAX || !td_kin_compare(&h->kin, s->items[i], other, &l, &tolerance) ||
-                !(l.error <= tolerance) || is_fixed(a, s, s->items[i]))
-                continue;
+        for (size_t i = 0; i < a->list[k].count; i++) {
+            const struct td_scheme *s = &a->list[k];
             bool behind = !s->layered && (s->role == TD_ROLE_HEAD || s->role == TD_ROLE_NORM_FINAL);
-            int64_t right = behind ? s->role == TD_ROLE_HEAD ? INT64_MAX : last + 1 : layer;
-            clean = right > clean ? right : clean;
+            int64_t right = behind ? last + 1 : a->side->items[s->items[i]].layer;
+            if (right > clean && a->readings[s->items[i]] && !is_fixed(a, s, s->items[i]) &&
+                agrees_with_any(h, s, s->items[i]))
+                clean = right;
         }
-    }
     return clean;
 }
 
@@ -436,6 +457,7 @@ tdbg_status td_match_by_evidence(struct td_matching *m, const char *argument, st
     TD_TRY(td_match_fusions(m, &h.kin, error));
     cover(&h);
     TD_TRY(assign_all(&h, ALIKE, error));
+    TD_TRY(assign_all(&h, LEFT, error));
     TD_TRY(pair_partners(&h, error));
     TD_TRY(complete(&h, TD_SIDE_A, error));
     TD_TRY(complete(&h, TD_SIDE_B, error));

@@ -18,10 +18,11 @@ struct fusion {
     enum td_which whole_side;
     size_t whole, parts[MOST_PARTS];
     int count;
-    double error;    /* of the layer that adds up best */
-    double likeness; /* of the first layer, where none adds up */
-    int words;       /* names that say so */
-    int free;        /* parts that have no partner yet */
+    double error;      /* of the layer that adds up best */
+    double likeness;   /* of the first layer, where none adds up */
+    int words;         /* names that say so */
+    int free;          /* parts that have no partner yet */
+    bool against_flow; /* a layer that is right does not add up */
 };
 
 static const struct td_print *print_at(const struct td_schemes *s, size_t scheme, int64_t layer)
@@ -32,7 +33,7 @@ static const struct td_print *print_at(const struct td_schemes *s, size_t scheme
 }
 
 /* How far the parts are from adding up, in the layer where they do best. */
-static void compare_sums(const struct td_kin *kin, struct fusion *f)
+static void compare_sums(const struct td_kin *kin, struct fusion *f, double tolerance)
 {
     const struct td_schemes *whole = &kin->schemes[f->whole_side], *other = &kin->schemes[!f->whole_side];
     const struct td_scheme *w = &whole->list[f->whole];
@@ -48,7 +49,11 @@ static void compare_sums(const struct td_kin *kin, struct fusion *f)
         if (!print || found < f->count)
             continue;
         struct td_likeness l = td_print_compare_sum(print, parts, f->count);
-        f->error = fmin(f->error, fmax(l.gram_error, l.even_error));
+        double error = fmin(l.gram_error, l.even_error);
+        f->error = fmin(f->error, error);
+        f->against_flow =
+            f->against_flow ||
+            (!(error <= tolerance) && (f->whole_side == TD_SIDE_A ? layer : layer + offset) < kin->clean);
         if (first)
             f->likeness = l.shape;
         first = false;
@@ -123,6 +128,23 @@ static bool is_better(const struct fusion *f, const struct fusion *best)
     return f->error != best->error ? f->error < best->error : f->likeness > best->likeness;
 }
 
+/* A part whose name says that it is something else. */
+static bool has_stranger(const struct td_kin *kin, const struct fusion *f, bool guesses)
+{
+    const struct td_schemes *other = &kin->schemes[!f->whole_side];
+    enum td_role roles[MOST_PARTS];
+    int of = td_role_parts(role_of_whole(f), roles);
+    for (int p = 0; p < f->count; p++) {
+        enum td_role role = other->list[f->parts[p]].role;
+        bool known = role == TD_ROLE_NONE || (!guesses && other->list[f->parts[p]].guessed);
+        for (int r = 0; r < of; r++)
+            known = known || role == roles[r] || other->list[f->parts[p]].other == roles[r];
+        if (!known)
+            return true;
+    }
+    return false;
+}
+
 static void consider(const struct td_kin *kin, struct fusion f, double tolerance, struct fusion *best)
 {
     const struct td_schemes *other = &kin->schemes[!f.whole_side];
@@ -130,9 +152,12 @@ static void consider(const struct td_kin *kin, struct fusion f, double tolerance
         f.free += other->list[f.parts[p]].partner == TD_NO_SCHEME && !other->list[f.parts[p]].covered;
     if (f.free == 0)
         return;
-    compare_sums(kin, &f);
+    compare_sums(kin, &f, tolerance);
     f.words = order_parts(kin, &f);
-    bool adds = f.error <= tolerance, by_name = f.words == f.count + 1 && f.free == f.count;
+    bool adds = f.error <= tolerance;
+    if (f.against_flow || has_stranger(kin, &f, !adds))
+        return;
+    bool by_name = f.words == f.count + 1 && f.free == f.count;
     bool alike = kin->schemes[f.whole_side].list[f.whole].role == role_of_whole(&f) && f.free == f.count &&
                  f.likeness >= ALIKE;
     bool best_adds = best->count && best->error <= tolerance;
@@ -168,12 +193,14 @@ static void search(const struct td_kin *kin, enum td_which side, size_t whole, d
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
             if (widths[i] + widths[j] == width)
-                consider(kin, (struct fusion){side, whole, {parts[i], parts[j]}, 2, 0, 0, 0, 0}, tolerance,
-                         best);
+                consider(kin, (struct fusion){side, whole, {parts[i], parts[j]}, 2, 0, 0, 0, 0, false},
+                         tolerance, best);
             for (int k = j + 1; k < n; k++)
                 if (widths[i] + widths[j] + widths[k] == width)
-                    consider(kin, (struct fusion){side, whole, {parts[i], parts[j], parts[k]}, 3, 0, 0, 0, 0},
-                             tolerance, best);
+                    consider(
+                        kin,
+                        (struct fusion){side, whole, {parts[i], parts[j], parts[k]}, 3, 0, 0, 0, 0, false},
+                        tolerance, best);
         }
 }
 

@@ -36,17 +36,11 @@ static const double SHIFTED = 0.5, BEHIND = 0.7;
 static bool are_near(enum td_role a, enum td_role b)
 {
     static const enum td_role near[][2] = {
-        {TD_ROLE_ATTN_O, TD_ROLE_ATTN},
-        {TD_ROLE_ATTN_O, TD_ROLE_NORM_ATTN_POST},
-        {TD_ROLE_MLP_DOWN, TD_ROLE_MLP},
-        {TD_ROLE_MLP_DOWN, TD_ROLE_NORM_MLP_POST},
-        {TD_ROLE_MLP_ACT, TD_ROLE_MLP_PRODUCT},
-        {TD_ROLE_SCORES, TD_ROLE_PROBS},
-        {TD_ROLE_LAYER, TD_ROLE_STREAM},
-        {TD_ROLE_ATTN, TD_ROLE_NORM_ATTN_POST},
-        {TD_ROLE_MLP, TD_ROLE_NORM_MLP_POST},
-        {TD_ROLE_MLP_UP, TD_ROLE_MLP_GATE_UP},
-        {TD_ROLE_NORM_MLP, TD_ROLE_NORM_ATTN_POST},
+        {TD_ROLE_ATTN_O, TD_ROLE_ATTN},         {TD_ROLE_ATTN_O, TD_ROLE_NORM_ATTN_POST},
+        {TD_ROLE_MLP_DOWN, TD_ROLE_MLP},        {TD_ROLE_MLP_DOWN, TD_ROLE_NORM_MLP_POST},
+        {TD_ROLE_SCORES, TD_ROLE_PROBS},        {TD_ROLE_LAYER, TD_ROLE_STREAM},
+        {TD_ROLE_ATTN, TD_ROLE_NORM_ATTN_POST}, {TD_ROLE_MLP, TD_ROLE_NORM_MLP_POST},
+        {TD_ROLE_MLP_UP, TD_ROLE_MLP_GATE_UP},  {TD_ROLE_NORM_MLP, TD_ROLE_NORM_ATTN_POST},
     };
     for (size_t i = 0; i < sizeof near / sizeof *near; i++)
         if ((near[i][0] == a && near[i][1] == b) || (near[i][0] == b && near[i][1] == a))
@@ -58,9 +52,9 @@ enum td_meaning td_roles_meet(const struct td_scheme *a, const struct td_scheme 
 {
     if (a->role == TD_ROLE_NONE || b->role == TD_ROLE_NONE)
         return TD_MEANS_NOTHING;
-    if (a->role == b->role)
+    if (a->role == b->role || a->other == b->role || a->role == b->other)
         return TD_MEANS_SAME;
-    bool near = are_near(a->role, b->role) || a->other == b->role || b->other == a->role ||
+    bool near = are_near(a->role, b->role) ||
                 (a->other && (a->other == b->other || are_near(a->other, b->role))) ||
                 (b->other && are_near(a->role, b->other));
     return near ? TD_MEANS_NEAR : TD_MEANS_OTHER;
@@ -283,15 +277,14 @@ static const char *bare_name(const struct td_scheme *s, size_t common, struct td
     return td_arena_strndup(arena, s->name + common, name.stem > common ? name.stem - common : 0);
 }
 
-/* What a dump ends in is its result, whatever it is called: the last of its values, where both have one of
- * the same width there. */
+/* What a dump ends in is its result, whatever it is called. */
 static const struct td_scheme *last_of(const struct td_schemes *s)
 {
     const struct td_scheme *last = NULL;
     for (size_t k = 0; k < s->count; k++)
         if (!last || s->list[k].order > last->order)
             last = &s->list[k];
-    return last && !last->layered && last->role == TD_ROLE_HEAD ? last : NULL;
+    return last && !last->layered && (last->role == TD_ROLE_HEAD || last->role == TD_ROLE_NONE) ? last : NULL;
 }
 
 /* A word of two meanings has the one that somebody on the other side has, where nobody there has the first.
@@ -341,7 +334,7 @@ tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct
                 kin->last_layered[s] = schemes[s].list[k].order;
     meet_roles(schemes);
     const struct td_scheme *a = last_of(&schemes[0]), *b = last_of(&schemes[1]);
-    if (a && b) {
+    if (a && b && (a->role == TD_ROLE_HEAD || b->role == TD_ROLE_HEAD)) {
         kin->last[0] = a;
         kin->last[1] = b;
     }

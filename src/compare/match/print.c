@@ -14,10 +14,11 @@ static const int64_t WIDEST = INT64_C(1) << 22;
 /* Rows with fewer elements tell little; a scalar nothing. */
 enum { NARROWEST = 2 };
 
-void td_tokens_choose(struct td_tokens *a, struct td_tokens *b, int64_t length_a, int64_t length_b)
+void td_tokens_choose(struct td_tokens *a, struct td_tokens *b, int64_t length_a, int64_t length_b,
+                      int64_t batch)
 {
-    *a = (struct td_tokens){.length = length_a};
-    *b = (struct td_tokens){.length = length_b};
+    *a = (struct td_tokens){.length = length_a, .batch = batch};
+    *b = (struct td_tokens){.length = length_b, .batch = batch};
     int64_t common = length_a < length_b ? length_a : length_b;
     if (common < 2)
         return;
@@ -29,26 +30,37 @@ void td_tokens_choose(struct td_tokens *a, struct td_tokens *b, int64_t length_a
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* The item with the axis of tokens in front; of a batch that is joined with the tokens the first rows are of
- * the first sequence. */
-static bool tokens_first(const struct td_item *item, int axis, struct td_operand *out, struct td_arena *arena)
+/* The item with the axis of tokens in front, and of a batch the first sequence alone. Where the batch is
+ * joined with the tokens, the first sequence comes first. */
+static bool tokens_first(const struct td_item *item, int axis, int batch_axis, struct td_operand *out,
+                         struct td_arena *arena)
 {
     struct td_steps steps = {0};
     const struct td_shape *shape = &item->parts[0]->shape;
+    int ndim = shape->ndim;
+    if (batch_axis >= 0) {
+        steps.step[steps.count++] = (struct td_step){.kind = TD_STEP_TAKE, .axis = batch_axis, .to = 1};
+        axis -= batch_axis < axis;
+        ndim--;
+    }
     if (axis > 0) {
-        struct td_step step = {.kind = TD_STEP_PERMUTE, .list = {.ndim = shape->ndim}};
+        struct td_step step = {.kind = TD_STEP_PERMUTE, .list = {.ndim = ndim}};
         step.list.size[0] = axis;
-        for (int i = 1; i < shape->ndim; i++)
+        for (int i = 1; i < ndim; i++)
             step.list.size[i] = i <= axis ? i - 1 : i;
         steps.step[steps.count++] = step;
     }
     return td_operand_make(out, item, &steps, arena, NULL) == TDBG_OK;
 }
 
-/* A batch stands in front of the tokens or between them and the channels: one sequence is enough. */
-static int64_t width_of(const struct td_shape *shape, int64_t count, int axis)
+/* The axis of the batch: in front of all, or right behind the tokens. */
+static int find_batch_axis(const struct td_shape *shape, int axis, int64_t batch)
 {
-    return shape->size[axis] ? count / shape->size[axis] : 0;
+    if (batch < 2 || shape->ndim < 2)
+        return -1;
+    if (axis > 0 && shape->size[0] == batch)
+        return 0;
+    return axis == 0 && shape->ndim > 2 && shape->size[1] == batch ? 1 : -1;
 }
 
 static void add_products(double gram[TD_PRINT_GRAM], const double *const *rows, int n, int64_t channel,
@@ -113,13 +125,17 @@ static bool read_tokens(struct td_print *out, const struct td_item *item, int ax
 {
     struct td_arena scratch;
     struct td_operand o;
+    const struct td_shape *shape = &item->parts[0]->shape;
+    int batch_axis = shape->size[axis] == tokens->length ? find_batch_axis(shape, axis, tokens->batch) : -1;
     *out = (struct td_print){.rows = tokens->count};
-    out->width = width_of(&item->parts[0]->shape, item->parts[0]->count, axis);
+    out->width = item->parts[0]->count / shape->size[axis];
+    if (batch_axis >= 0)
+        out->width /= tokens->batch;
     if (out->width < NARROWEST || out->width > WIDEST)
         return false;
     double *buffer = malloc((size_t)out->rows * (size_t)out->width * sizeof *buffer);
     td_arena_init(&scratch, TD_MAX_METADATA);
-    bool ok = buffer && tokens_first(item, axis, &o, &scratch);
+    bool ok = buffer && tokens_first(item, axis, batch_axis, &o, &scratch);
     for (int i = 0; ok && i < out->rows; i++)
         ok = td_operand_load(&o, tokens->at[i] * out->width, out->width, buffer + i * out->width, NULL) ==
              TDBG_OK;
@@ -163,7 +179,8 @@ int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *
     if (item->part_count != 1)
         return 0;
     for (int axis = 0; tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS; axis++)
-        if (shape->size[axis] == tokens->length)
+        if (shape->size[axis] == tokens->length ||
+            (tokens->batch > 1 && shape->size[axis] == tokens->batch * tokens->length))
             readings += read_tokens(&out[readings], item, axis, tokens, arena);
     if (readings == 0)
         readings = read_flat(&out[0], item, arena);

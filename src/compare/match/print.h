@@ -21,6 +21,8 @@ enum { TD_PRINT_TOKENS = 8, TD_PRINT_CHANNELS = 1024, TD_PRINT_READINGS = 2, TD_
 /* The tokens that are looked at, and by which sizes an axis is known to hold them. */
 struct td_tokens {
     int64_t length; /* of the sequence; 0: the side has none */
+    int64_t batch;  /* sequences, of which the first is looked at; on an axis of their own, or in front of the
+                       tokens on theirs */
     int count;
     int64_t at[TD_PRINT_TOKENS];
 };
@@ -48,7 +50,8 @@ struct td_likeness {
 
 /* Tokens to look at on two sides with sequences of these lengths; token 0 is passed over, as it often gets
  * what no other does. */
-void td_tokens_choose(struct td_tokens *a, struct td_tokens *b, int64_t length_a, int64_t length_b);
+void td_tokens_choose(struct td_tokens *a, struct td_tokens *b, int64_t length_a, int64_t length_b,
+                      int64_t batch);
 
 /* The readings of an item: how many there are, none where it has several parts or cannot be read. Values come
  * from the arena. */

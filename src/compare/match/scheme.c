@@ -98,6 +98,17 @@ static bool names_container(const struct td_item *item)
     return last.length == 0;
 }
 
+/* The layer itself: "output", or what a call of it returned. */
+static bool names_layer(const char *stage)
+{
+    struct td_word word;
+    for (size_t at = 0, length = strlen(stage); td_word_next(stage, length, &at, false, &word);)
+        if (!td_word_is(&word, "output") && !td_word_is(&word, "call") && !td_word_is(&word, "0") &&
+            !(td_word_is(&word, "h") && strchr(stage, '/')))
+            return false;
+    return !strstr(stage, ".") && strcmp(stage, "0") != 0;
+}
+
 static void describe(struct td_scheme *s, const struct td_matching *m, enum td_which which)
 {
     const struct td_item *item = &m->side[which]->items[s->items[0]];
@@ -113,7 +124,7 @@ static void describe(struct td_scheme *s, const struct td_matching *m, enum td_w
     if (id->kind == TD_PART_INPUT) {
         s->other = s->other ? feeds(s->other) : TD_ROLE_NONE;
         s->role = feeds(s->role);
-    } else if (s->layered && strcmp(item->stage, "output") == 0) {
+    } else if (s->layered && names_layer(item->stage)) {
         s->role = TD_ROLE_LAYER;
     }
     s->partner = TD_NO_SCHEME;
@@ -220,7 +231,10 @@ static int64_t find_length(const struct td_schemes *s)
     int64_t sizes[SIZES];
     size_t counts[SIZES] = {0}, known = 0, best = 0;
     for (size_t k = 0; k < s->count; k++) {
-        const struct td_shape *shape = &s->side->items[s->list[k].items[0]].parts[0]->shape;
+        const struct td_tensor *tensor = s->side->items[s->list[k].items[0]].parts[0];
+        const struct td_shape *shape = &tensor->shape;
+        if (td_unit_roundoff(tensor->dtype) == 0) /* ids and masks: a batch of rows of tokens */
+            continue;
         for (int d = shape->ndim == 4; d < shape->ndim - 1; d++) {
             size_t i = 0;
             while (i < known && sizes[i] != shape->size[d])
@@ -238,12 +252,50 @@ static int64_t find_length(const struct td_schemes *s)
     return known ? sizes[best] : 0;
 }
 
-/* Both sides ran the same tokens: a size that many of both have is likelier than one that most of one have.
- */
+/* How many sequences there are: an axis of that many is in front of the tokens, or right behind them, in most
+ * values. */
+static int64_t find_batch(const struct td_schemes *s, int64_t length)
+{
+    int64_t best = 1;
+    size_t most = 0, all = 0;
+    for (size_t k = 0; k < s->count; k++) {
+        const struct td_shape *shape = &s->side->items[s->list[k].items[0]].parts[0]->shape;
+        int64_t batch = 1;
+        if (shape->ndim >= 3 && shape->size[1] == length)
+            batch = shape->size[0];
+        else if (shape->ndim >= 3 && shape->size[0] == length)
+            batch = shape->size[1];
+        else if (shape->ndim == 0 || shape->size[0] != length)
+            continue;
+        all++;
+        if (most == 0 || batch == best)
+            best = batch, most++;
+        else
+            most--; /* of a majority something is left at the end */
+    }
+    size_t count = 0;
+    for (size_t k = 0; k < s->count; k++) {
+        const struct td_shape *shape = &s->side->items[s->list[k].items[0]].parts[0]->shape;
+        count += shape->ndim >= 3 && ((shape->size[1] == length && shape->size[0] == best) ||
+                                      (shape->size[0] == length && shape->size[1] == best));
+    }
+    return best > 1 && 2 * count > all ? best : 1;
+}
+
+/* Both sides ran the same tokens. Where one has joined the batch with them, its sequences are longer by a
+ * whole factor. */
 static void find_tokens(struct td_schemes s[2])
 {
-    int64_t length[2] = {find_length(&s[0]), find_length(&s[1])};
-    td_tokens_choose(&s[0].tokens, &s[1].tokens, length[0], length[1]);
+    int64_t length[2] = {find_length(&s[0]), find_length(&s[1])}, batch = 1;
+    int shorter = length[1] < length[0];
+    if (length[0] > 1 && length[1] > 1) {
+        batch = find_batch(&s[shorter], length[shorter]);
+        if (length[0] == length[1] && batch == 1)
+            batch = find_batch(&s[1], length[1]);
+        if (batch > 1 && length[!shorter] == batch * length[shorter])
+            length[!shorter] = length[shorter];
+    }
+    td_tokens_choose(&s[0].tokens, &s[1].tokens, length[0], length[1], batch);
 }
 
 struct taking {

@@ -242,14 +242,15 @@ static bool is_stacked_parameter(const struct td_identity *id, const char *stage
             cut_ending(stage, &length, "experts.down_proj", "."));
 }
 
-/* "o_proj.0", "o_proj.output.0": the first of what a module puts out is what it is known for. */
+/* "o_proj.0", "o_proj.output.0", "o_proj/__call__/0": the first of what a module puts out is what it is known
+ * for. */
 static bool cut_first_output(const char *stage, size_t *length)
 {
     size_t rest = *length;
-    if (!cut_ending(stage, &rest, "0", ".") || rest == 0)
+    if (!cut_ending(stage, &rest, "0", "./") || rest == 0)
         return false;
-    if (!cut_ending(stage, &rest, "output", ".") && stage[rest] != '.')
-        return false;
+    cut_ending(stage, &rest, "output", "./");
+    cut_ending(stage, &rest, "__call__", "./");
     *length = rest;
     return rest > 0;
 }
@@ -264,6 +265,10 @@ struct td_identity td_role_of(const char *name, int64_t layer, const char *stage
     if (layer < 0) {
         stage = own;
         length = own_length;
+        if (!parts.key && own_length == 1 && own[0] == '0') { /* a path of modules and not of folders */
+            stage = name;
+            length = parts.stem;
+        }
     }
     out.gradient = cut_ending(stage, &length, "grad", "._/");
     out.kind = cut_kind(stage, &length);

@@ -20,7 +20,8 @@ enum td_role {
     TD_ROLE_NONE,
     TD_ROLE_EMBED,
     TD_ROLE_EMBED_POSITION,
-    TD_ROLE_STREAM, /* what comes into a layer */
+    TD_ROLE_NORM_BARE, /* a norm before its weight */
+    TD_ROLE_STREAM,    /* what comes into a layer */
     TD_ROLE_NORM_ATTN,
     TD_ROLE_ATTN_Q,
     TD_ROLE_ATTN_K,

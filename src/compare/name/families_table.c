@@ -216,6 +216,18 @@ const struct td_family_row td_rows_in_layer[] = {
     {"resid_pre", TD_ROLE_STREAM, TD_ROLE_NONE},
     {"resid_mid", TD_ROLE_STREAM_MID, TD_ROLE_NONE},
     {"resid_post", TD_ROLE_LAYER, TD_ROLE_NONE},
+    {"hook_normalized", TD_ROLE_NORM_BARE, TD_ROLE_NONE},
+    {"self_attn.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"self_attention.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"self_attn.output.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"attention.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"attention.output.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"attention.self.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"attention.self.output.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"attn.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"attn.output.1", TD_ROLE_PROBS, TD_ROLE_NONE},
+    {"attention_dropout", TD_ROLE_PROBS, TD_ROLE_ATTN_O},
+    {"attn_dropout", TD_ROLE_PROBS, TD_ROLE_ATTN_O},
     {"hook_q", TD_ROLE_ATTN_Q, TD_ROLE_NONE},
     {"hook_k", TD_ROLE_ATTN_K, TD_ROLE_NONE},
     {"hook_v", TD_ROLE_ATTN_V, TD_ROLE_NONE},
@@ -286,8 +298,8 @@ const struct td_family_row td_rows_outside[] = {
     {"word_embeddings", TD_ROLE_EMBED, TD_ROLE_NONE}, /* Megatron, bert, bloom, falcon */
     {"token_embd", TD_ROLE_EMBED, TD_ROLE_NONE},      /* llama.cpp */
     {"tok_embeddings", TD_ROLE_EMBED, TD_ROLE_NONE},  /* Meta */
-    {"embeddings", TD_ROLE_EMBED, TD_ROLE_NONE},      /* dumps */
-    {"embedding", TD_ROLE_EMBED, TD_ROLE_NONE},
+    {"embeddings", TD_ROLE_EMBED, TD_ROLE_STREAM},    /* dumps */
+    {"embedding", TD_ROLE_EMBED, TD_ROLE_STREAM},
     {"wpe", TD_ROLE_EMBED_POSITION, TD_ROLE_NONE}, /* gpt2 */
     {"embed_positions", TD_ROLE_EMBED_POSITION, TD_ROLE_NONE},
     {"position_embeddings", TD_ROLE_EMBED_POSITION, TD_ROLE_NONE},
@@ -305,6 +317,7 @@ const struct td_family_row td_rows_outside[] = {
     {"output", TD_ROLE_HEAD, TD_ROLE_NONE},            /* llama.cpp, Meta */
     {"logits", TD_ROLE_HEAD, TD_ROLE_NONE},            /* dumps */
     {"ln_final", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
+    {"hook_normalized", TD_ROLE_NORM_BARE, TD_ROLE_NONE},
     {"hook_embed", TD_ROLE_EMBED, TD_ROLE_NONE},
     {"hook_pos_embed", TD_ROLE_EMBED_POSITION, TD_ROLE_NONE},
     {"unembed", TD_ROLE_HEAD, TD_ROLE_NONE},
