@@ -17,13 +17,13 @@ static void put_case(FILE *out, const struct td_pair *p)
     fputs("\">", out);
     static const char *const elements[] = {
         [TD_DIVERGED] = "failure", [TD_ERROR] = "error", [TD_ONLY_A] = "skipped", [TD_ONLY_B] = "skipped"};
-    const char *element = elements[p->ruling.verdict];
+    const char *element = elements[p->outcome.ruling.verdict];
     if (element) {
         fprintf(out, "<%s message=\"", element);
-        td_markup_text(out, p->ruling.reason);
+        td_markup_text(out, p->outcome.ruling.reason);
         fputs("\">", out);
-        for (int i = 0; p->diagnosis && i < p->diagnosis->count; i++) {
-            const struct td_finding *f = &p->diagnosis->list[i];
+        for (int i = 0; p->outcome.diagnosis && i < p->outcome.diagnosis->count; i++) {
+            const struct td_finding *f = &p->outcome.diagnosis->list[i];
             fprintf(out, "%s (%.2f): ", td_mistake_name(f->kind), f->confidence);
             td_markup_text(out, f->detail);
             putc('\n', out);
@@ -46,16 +46,16 @@ static void put_unread(FILE *out, const struct td_input *input)
 
 void td_diff_junit(FILE *out, const struct td_diff *diff)
 {
-    const struct td_summary *s = &diff->summary;
+    const struct td_summary *s = &diff->result.summary;
     size_t unread = td_input_skips(diff->a) + td_input_skips(diff->b);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"tdbg diff ", out);
     td_markup_text(out, td_input_path(diff->a));
     putc(' ', out);
     td_markup_text(out, td_input_path(diff->b));
-    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", diff->count + unread,
-            s->diverged, s->errors, s->only_a + s->only_b + unread);
-    for (size_t i = 0; i < diff->count; i++)
-        put_case(out, &diff->pairs[i]);
+    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
+            diff->result.count + unread, s->diverged, s->errors, s->only_a + s->only_b + unread);
+    for (size_t i = 0; i < diff->result.count; i++)
+        put_case(out, &diff->result.pairs[i]);
     put_unread(out, diff->a);
     put_unread(out, diff->b);
     struct td_buffer text;

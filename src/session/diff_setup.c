@@ -52,19 +52,19 @@ tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, cons
     TD_TRY(td_diff_setup_check(setup, error));
     struct td_pairs pairs = {0};
     struct td_diff_options options = {
-        .match = {.strategy = setup->match,
-                  .threshold = fmax(setup->threshold, 0),
-                  .manual = setup->manual,
-                  .manual_count = setup->manual_count},
+        .compare = {.match = {.strategy = setup->match,
+                              .threshold = fmax(setup->threshold, 0),
+                              .manual = setup->manual,
+                              .manual_count = setup->manual_count},
+                    .layout = setup->layout,
+                    .top = (int)setup->top},
         .reference = setup->reference,
-        .layout = setup->layout,
-        .top = (int)setup->top,
     };
-    TD_TRY(td_diff_setup_policy(&options.policy, setup, error));
+    TD_TRY(td_diff_setup_policy(&options.compare.policy, setup, error));
     if (setup->pairs) {
         TD_TRY(td_pairs_read(&pairs, setup->pairs, error));
-        options.match.manual = pairs.list;
-        options.match.manual_count = pairs.count;
+        options.compare.match.manual = pairs.list;
+        options.compare.match.manual_count = pairs.count;
     }
     tdbg_status status = td_diff_open(out, a, b, &options, pool, job, error);
     td_pairs_release(&pairs);
