@@ -92,7 +92,8 @@ static int compare(struct cli *cli, const struct diff_values *values, char **pat
     if (!pool)
         return EXIT_TROUBLE;
     struct progress *progress = progress_start(cli, "comparing", 0);
-    tdbg_status done = td_diff_run(&diff, paths[0], paths[1], &values->setup, pool, cli->job, &error);
+    tdbg_status done = td_diff_run(&diff, paths[0], paths[1], &values->setup,
+                                   &(struct td_work){pool, cli->job, NULL}, &error);
     progress_stop(&progress);
     if (done != TDBG_OK)
         return cli_fail(NULL, &error);

@@ -155,7 +155,7 @@ int diff_self(struct cli *cli, const char *path, const struct td_diff_setup *set
         return EXIT_TROUBLE;
     if (td_diff_setup_policy(&policy, setup, &error) != TDBG_OK)
         return cli_fail(NULL, &error);
-    if (td_self_open(&l.self, path, &policy, pool, cli->job, &error) != TDBG_OK)
+    if (td_self_open(&l.self, path, &policy, &(struct td_work){pool, cli->job, NULL}, &error) != TDBG_OK)
         return cli_fail(path, &error);
     tdbg_status status =
         cli->json ? list_json(&l, most, filter, &error) : list_table(&l, most, filter, &error);

@@ -2,22 +2,27 @@
  *
  * A comparison is a row of stages. Each has a result of its own, which later stages read and none changes:
  *
- *     name       td_side, td_model   what each tensor is to its model: layer, stage, order; and the model's
- * size. The sides come named (name/item.h). pair       td_matches          who belongs with whom
- * (match/match.h). Before all else: layouts and verdicts are of pairs. line up    td_alignments       a
- * layout for each pair, by a sample of its values and by the vote of the layers (layout/align.h). The values
- * of two pairs in the wrong layout say nothing, so this comes before they are measured. The reference, if
- * there is one, is paired and lined up with both sides here (judge/reference.h). measure    td_fitting[] the
- * metrics in that layout; and where only the measurements of other pairs justify a layout, the last word on
- * it (layout/fitting.h). After this no layout changes, so every pair is judged as it is reported. judge
- * td_judgement[]      the ruling, from the measurement and what else is known of the pair (judge/judge.h).
- * Made once. origins    td_outcome.origin   born or inherited, from the rulings of all pairs
- * (judge/origins.h). diagnose   td_outcome.profile, the mistakes, of divergences that were born (explain.h),
- * then what is to .diagnosis; notes   be said of the dumps, for which the diagnoses are looked at
- *                                    (diagnose/doctor.h).
+ *     name      td_side, td_model   what each tensor is to its model (layer, stage, order), and how large the
+ *                                   model is. The sides come named (name/item.h).
+ *     pair      td_matches          which tensors belong together (match/match.h). Layouts and verdicts are
+ *                                   of pairs, so this comes first.
+ *     line up   td_alignments,      a layout for each pair, by a sample of its values and the vote of the
+ *               td_references       layers (layout/align.h). In a wrong layout the values tell nothing, so
+ *                                   this comes before they are measured. The reference is paired and lined
+ *                                   up with both sides here (judge/reference.h): the rule measures by it.
+ *     measure   td_fitting          the metrics of each pair in that layout. Where the measurements of other
+ *                                   pairs justify another layout, the pair is measured in that one instead
+ *                                   (layout/fitting.h): a verdict is about the layout that is reported.
+ *     judge     td_judgement        the ruling, from the measurement and what else is known of the pair
+ *                                   (judge/judge.h). It is made once, when all pairs are measured, because
+ *                                   what agrees elsewhere may be a reason.
+ *     origins   td_outcome.origin   born or inherited: a divergence is inherited from other divergences, so
+ *                                   all rulings come before (judge/origins.h).
+ *     diagnose  td_outcome.profile, what the mistake is, of divergences that were born (explain.h); then what
+ *               .diagnosis; notes   is wrong with the dumps, by diagnoses too (diagnose/doctor.h).
  *
- * What measure, judge, origins and diagnose found out of a pair is put together in its td_outcome (pair.h),
- * which is all that reports read of it besides the names.
+ * After the judge, measurement and ruling of a pair are put together in its td_outcome (pair.h), in which the
+ * later stages fill in the members that are theirs.
  */
 #ifndef TD_COMPARE_COMPARE_H
 #define TD_COMPARE_COMPARE_H

@@ -4,17 +4,18 @@
 /* How many divergences get a diagnosis. */
 enum { MAX_DIAGNOSES = 8 };
 
-struct patient {
+/* One diagnosis. */
+struct task {
     struct td_pair *pair;
     struct td_case facts;
     tdbg_status status;
     struct tdbg_error error;
 };
 
-struct ward {
+struct tasks {
     const struct td_work *work;
     int count;
-    struct patient list[MAX_DIAGNOSES];
+    struct task list[MAX_DIAGNOSES];
 };
 
 static int64_t profile_length(const struct td_shape *shape)
@@ -35,37 +36,37 @@ static tdbg_status profile(struct td_pair *p, const struct td_work *work, struct
     return TDBG_OK;
 }
 
-static tdbg_status admit(struct ward *ward, struct td_pair *p, const struct td_fitting *fitting,
-                         const struct td_side *a, const struct td_model *model, struct tdbg_error *error)
+static tdbg_status add(struct tasks *tasks, struct td_pair *p, const struct td_fitting *fitting,
+                       const struct td_side *a, const struct td_model *model, struct tdbg_error *error)
 {
     struct td_outcome *o = &p->outcome;
-    o->diagnosis = td_arena_alloc(ward->work->arena, sizeof *o->diagnosis);
+    o->diagnosis = td_arena_alloc(tasks->work->arena, sizeof *o->diagnosis);
     if (!o->diagnosis)
         return td_fail_nomem(error);
-    TD_TRY(profile(p, ward->work, error));
-    ward->list[ward->count++] =
-        (struct patient){.pair = p,
-                         .facts = {.item_a = p->a,
-                                   .item_b = p->b,
-                                   .layout = p->layout,
-                                   .other = fitting->other,
-                                   .metrics = &o->metrics,
-                                   .profile = o->profile,
-                                   .floor = o->ruling.noise,
-                                   .missing = o->cut == TD_CUT_MISSING ? o->ruling.reason : NULL,
-                                   .a = a,
-                                   .heads = &model->heads,
-                                   .tokens = model->tokens,
-                                   .job = ward->work->job}};
+    TD_TRY(profile(p, tasks->work, error));
+    tasks->list[tasks->count++] =
+        (struct task){.pair = p,
+                      .facts = {.item_a = p->a,
+                                .item_b = p->b,
+                                .layout = p->layout,
+                                .other = fitting->other,
+                                .metrics = &o->metrics,
+                                .profile = o->profile,
+                                .floor = o->ruling.noise,
+                                .missing = o->cut == TD_CUT_MISSING ? o->ruling.reason : NULL,
+                                .a = a,
+                                .heads = &model->heads,
+                                .tokens = model->tokens,
+                                .job = tasks->work->job}};
     return TDBG_OK;
 }
 
-static void diagnose(struct ward *ward, uint64_t i, struct td_pool *pool)
+static void diagnose(struct tasks *tasks, uint64_t i, struct td_pool *pool)
 {
-    struct patient *p = &ward->list[i];
-    p->status = td_job_cancelled(ward->work->job)
-                    ? td_fail(&p->error, TDBG_CANCELLED, "stopped")
-                    : td_diagnose(&p->facts, pool, p->pair->outcome.diagnosis, &p->error);
+    struct task *t = &tasks->list[i];
+    t->status = td_job_cancelled(tasks->work->job)
+                    ? td_fail(&t->error, TDBG_CANCELLED, "stopped")
+                    : td_diagnose(&t->facts, pool, t->pair->outcome.diagnosis, &t->error);
 }
 
 static void diagnose_one(void *context, uint64_t i)
@@ -77,19 +78,19 @@ static void diagnose_one(void *context, uint64_t i)
 tdbg_status td_explain(struct td_comparison *comparison, const struct td_fitting *fittings,
                        const struct td_side *a, const struct td_work *work, struct tdbg_error *error)
 {
-    struct ward ward = {.work = work};
-    for (size_t i = 0; i < comparison->count && ward.count < MAX_DIAGNOSES; i++) {
+    struct tasks tasks = {.work = work};
+    for (size_t i = 0; i < comparison->count && tasks.count < MAX_DIAGNOSES; i++) {
         struct td_pair *p = &comparison->pairs[i];
         if (p->outcome.ruling.verdict == TD_DIVERGED &&
             (p->outcome.origin == TD_BORN || p == comparison->first))
-            TD_TRY(admit(&ward, p, &fittings[i], a, &comparison->model, error));
+            TD_TRY(add(&tasks, p, &fittings[i], a, &comparison->model, error));
     }
-    if (ward.count == 1)
-        diagnose(&ward, 0, work->pool);
+    if (tasks.count == 1)
+        diagnose(&tasks, 0, work->pool);
     else
-        td_pool_run(work->pool, (uint64_t)ward.count, diagnose_one, &ward);
-    for (int i = 0; i < ward.count; i++)
-        if (ward.list[i].status != TDBG_OK)
-            return td_fail(error, ward.list[i].status, "%s", ward.list[i].error.message);
+        td_pool_run(work->pool, (uint64_t)tasks.count, diagnose_one, &tasks);
+    for (int i = 0; i < tasks.count; i++)
+        if (tasks.list[i].status != TDBG_OK)
+            return td_fail(error, tasks.list[i].status, "%s", tasks.list[i].error.message);
     return TDBG_OK;
 }

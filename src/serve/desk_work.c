@@ -50,7 +50,7 @@ static tdbg_status compare(struct td_desk *desk, struct td_entry *e, struct td_o
     struct td_settings settings;
     TD_TRY(td_settings_parse(&settings, e->settings, error));
     tdbg_status status = td_diff_run(&out->diff, e->part[0].path, e->part[1].path, &settings.setup,
-                                     desk->pool, &e->job, error);
+                                     &(struct td_work){desk->pool, &e->job, NULL}, error);
     td_settings_release(&settings);
     return status;
 }

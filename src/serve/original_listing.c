@@ -44,7 +44,7 @@ static tdbg_status list_self(struct td_listing *l, struct tdbg_error *error)
     struct td_policy policy;
     l->mode = TD_SINGLE_FILE;
     TD_TRY(td_diff_setup_policy(&policy, &setup, error));
-    TD_TRY(td_self_over(&l->self, l->opened->input, &policy, NULL, NULL, error));
+    TD_TRY(td_self_over(&l->self, l->opened->input, &policy, &(struct td_work){0}, error));
     uint64_t total = td_self_total(l->self);
     l->count = total < MAX_SELF_MATCHES ? (size_t)total : MAX_SELF_MATCHES;
     return TDBG_OK;

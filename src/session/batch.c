@@ -271,10 +271,11 @@ static tdbg_status keep(struct td_batch *batch, struct td_batch_entry *c, const 
 tdbg_status td_batch_run(struct td_batch *batch, struct td_pool *pool, struct td_job *job,
                          struct tdbg_error *error)
 {
+    const struct td_work work = {pool, job, NULL};
     for (size_t i = 0; i < batch->count; i++) {
         struct td_batch_entry *c = &batch->list[i];
         struct td_diff *diff = NULL;
-        tdbg_status status = td_diff_run(&diff, c->a, c->b, &c->setup, pool, job, &c->error);
+        tdbg_status status = td_diff_run(&diff, c->a, c->b, &c->setup, &work, &c->error);
         if (td_job_cancelled(job)) {
             td_diff_close(&diff);
             return td_fail(error, TDBG_CANCELLED, "stopped");

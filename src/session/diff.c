@@ -153,14 +153,13 @@ static tdbg_status diff_make(struct td_diff *diff, const char *path_a, const cha
 }
 
 tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *path_b,
-                         const struct td_diff_options *options, struct td_pool *pool, struct td_job *job,
+                         const struct td_diff_options *options, const struct td_work *work,
                          struct tdbg_error *error)
 {
-    const struct td_work work = {pool, job, NULL};
     struct td_diff *diff = calloc(1, sizeof *diff);
     if (!diff)
         return td_fail_nomem(error);
-    tdbg_status status = diff_make(diff, path_a, path_b, options, &work, error);
+    tdbg_status status = diff_make(diff, path_a, path_b, options, work, error);
     if (status == TDBG_OK)
         *out = diff;
     else

@@ -5,7 +5,6 @@
 #ifndef TD_SESSION_DIFF_H
 #define TD_SESSION_DIFF_H
 
-#include "base/pool.h"
 #include "compare/compare.h"
 #include "session/side.h"
 
@@ -23,9 +22,10 @@ struct td_diff {
     struct td_comparison result; /* borrows the sides */
 };
 
+/* The result keeps what it needs itself: an arena of `work` is not used. */
 TD_CHECK tdbg_status td_diff_open(struct td_diff **out, const char *path_a, const char *path_b,
-                                  const struct td_diff_options *options, struct td_pool *pool,
-                                  struct td_job *job, struct tdbg_error *error);
+                                  const struct td_diff_options *options, const struct td_work *work,
+                                  struct tdbg_error *error);
 void td_diff_close(struct td_diff **diff);
 
 #endif

@@ -47,7 +47,7 @@ tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, struct tdbg_e
 }
 
 tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, const struct td_diff_setup *setup,
-                        struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+                        const struct td_work *work, struct tdbg_error *error)
 {
     TD_TRY(td_diff_setup_check(setup, error));
     struct td_pairs pairs = {0};
@@ -66,7 +66,7 @@ tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, cons
         options.compare.match.manual = pairs.list;
         options.compare.match.manual_count = pairs.count;
     }
-    tdbg_status status = td_diff_open(out, a, b, &options, pool, job, error);
+    tdbg_status status = td_diff_open(out, a, b, &options, work, error);
     td_pairs_release(&pairs);
     return status;
 }

@@ -211,14 +211,14 @@ static tdbg_status prepare(struct td_self *self, struct tdbg_error *error)
 }
 
 tdbg_status td_self_over(struct td_self **out, const struct td_input *input, const struct td_policy *policy,
-                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+                         const struct td_work *work, struct tdbg_error *error)
 {
     struct td_self *self = calloc(1, sizeof *self);
     if (!self)
         return td_fail_nomem(error);
     self->rules = (struct td_rules){.policy = *policy};
-    self->pool = pool;
-    self->job = job;
+    self->pool = work->pool;
+    self->job = work->job;
     self->next.j = 1;
     self->input = input;
     tdbg_status status = prepare(self, error);
@@ -230,11 +230,11 @@ tdbg_status td_self_over(struct td_self **out, const struct td_input *input, con
 }
 
 tdbg_status td_self_open(struct td_self **out, const char *path, const struct td_policy *policy,
-                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+                         const struct td_work *work, struct tdbg_error *error)
 {
     struct td_input *input;
-    TD_TRY(td_input_open(&input, path, job, error));
-    tdbg_status status = td_self_over(out, input, policy, pool, job, error);
+    TD_TRY(td_input_open(&input, path, work->job, error));
+    tdbg_status status = td_self_over(out, input, policy, work, error);
     if (status == TDBG_OK)
         (*out)->opened = input;
     else

@@ -69,6 +69,7 @@ static tdbg_status take(struct td_measurement *m, const struct td_rules *rules, 
     struct td_examination x;
     TD_TRY(td_examine(&l->a, &l->b, ruling.tolerance, rules->top, work->pool, work->job, work->arena, &x,
                       error));
+    m->counted = true;
     m->beyond = x.beyond;
     m->worst = x.worst;
     m->worst_count = x.worst_count;

@@ -24,7 +24,8 @@ struct td_measurement {
     const char *failure; /* why the values could not be had; then all else is zero. NULL: they were */
     struct td_metrics metrics;
     struct td_circumstances circumstances;
-    uint64_t beyond; /* elements beyond the tolerance of the rule, where the ruling hangs on them */
+    bool counted;    /* the ruling hangs on single elements, so they were looked at: */
+    uint64_t beyond; /* those beyond the tolerance of the rule */
     int worst_count;
     struct td_worst *worst;
 };

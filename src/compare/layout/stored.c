@@ -12,6 +12,17 @@ static bool diverged(const struct td_fit *fit, size_t i)
     return fit->list[i].by_values == TD_DIVERGED;
 }
 
+/* Where the new layout left no single element to look at, reports go on to show those of the layout that the
+ * pair diverged in. */
+static void keep_worst(struct td_measurement *now, const struct td_measurement *before)
+{
+    if (now->counted)
+        return;
+    now->beyond = before->beyond;
+    now->worst_count = before->worst_count;
+    now->worst = before->worst;
+}
+
 /* Measures the pair in another layout, and keeps it when that makes the two agree. */
 static bool try_layout(const struct td_fit *fit, size_t i, const struct td_layout *layout)
 {
@@ -22,6 +33,7 @@ static bool try_layout(const struct td_fit *fit, size_t i, const struct td_layou
     td_fitting_measure(&tried, &fit->matches->pairs[i], fit->rules, &work);
     if (tried.by_values > TD_WITHIN)
         return false;
+    keep_worst(&tried.measurement, &fit->list[i].measurement);
     fit->list[i] = tried;
     return true;
 }
