@@ -24,9 +24,9 @@ static const struct column columns[COLUMNS] = {
     [EXPECTED] = {.title = ""},
 };
 
-static void add_row(struct table *table, const struct td_comparison *c)
+static void add_row(struct table *table, const struct td_batch_entry *c)
 {
-    bool ok = td_comparison_as_expected(c), failed = c->outcome == TD_FAILED;
+    bool ok = td_batch_as_expected(c), failed = c->outcome == TD_FAILED;
     const struct td_diagnosis *d = c->first ? &c->first->diagnosis : NULL;
     table_cell(table, c->name);
     table_cellf(table, "%zu", c->summary.pairs);
@@ -37,11 +37,11 @@ static void add_row(struct table *table, const struct td_comparison *c)
                       ok       ? STYLE_GREEN
                       : failed ? STYLE_YELLOW
                                : STYLE_RED,
-                      td_outcome_name(c->outcome));
+                      td_batch_outcome_name(c->outcome));
     if (failed)
         table_cell(table, "");
     else if (!ok)
-        table_cellf(table, "expected %s", td_outcome_name(c->expected));
+        table_cellf(table, "expected %s", td_batch_outcome_name(c->expected));
     else
         table_cell(table, c->expected == TD_SAME ? "" : "as expected");
 }
@@ -52,7 +52,7 @@ static bool print_table(const struct cli *cli, const struct td_batch *batch)
     struct td_batch_summary s = td_batch_summarise(batch);
     table_init(&table, columns, COLUMNS);
     for (size_t i = 0; i < batch->count; i++)
-        if (!cli->quiet || !td_comparison_as_expected(&batch->list[i]))
+        if (!cli->quiet || !td_batch_as_expected(&batch->list[i]))
             add_row(&table, &batch->list[i]);
     bool ok = table.cell_count == 0 || table_print(&table, &cli->out, 0);
     table_release(&table);

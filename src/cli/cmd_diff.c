@@ -21,32 +21,32 @@ struct diff_values {
 
 static bool is_identical(const struct td_pair *p)
 {
-    return p->ruling.verdict == TD_IDENTICAL;
+    return p->outcome.ruling.verdict == TD_IDENTICAL;
 }
 
 static bool is_within(const struct td_pair *p)
 {
-    return p->ruling.verdict == TD_WITHIN;
+    return p->outcome.ruling.verdict == TD_WITHIN;
 }
 
 static bool is_diverged(const struct td_pair *p)
 {
-    return p->ruling.verdict == TD_DIVERGED;
+    return p->outcome.ruling.verdict == TD_DIVERGED;
 }
 
 static bool is_error(const struct td_pair *p)
 {
-    return p->ruling.verdict == TD_ERROR;
+    return p->outcome.ruling.verdict == TD_ERROR;
 }
 
 static bool is_unmatched(const struct td_pair *p)
 {
-    return p->ruling.verdict == TD_ONLY_A || p->ruling.verdict == TD_ONLY_B;
+    return p->outcome.ruling.verdict == TD_ONLY_A || p->outcome.ruling.verdict == TD_ONLY_B;
 }
 
 static bool is_born(const struct td_pair *p)
 {
-    return p->origin == TD_BORN;
+    return p->outcome.origin == TD_BORN;
 }
 
 static bool find_filter(const char *name, td_pair_filter **out)
@@ -79,9 +79,9 @@ static int print(const struct cli *cli, const struct td_diff *diff, td_pair_filt
 /* Two dumps of which next to nothing is paired do not agree. */
 static int outcome(const struct td_diff *diff)
 {
-    if (diff->first || !diff->summary.enough)
+    if (diff->result.first || !diff->result.summary.enough)
         return EXIT_FINDINGS;
-    return diff->summary.errors ? EXIT_TROUBLE : EXIT_FINE;
+    return diff->result.summary.errors ? EXIT_TROUBLE : EXIT_FINE;
 }
 
 static int compare(struct cli *cli, const struct diff_values *values, char **paths, td_pair_filter *filter)
@@ -92,7 +92,8 @@ static int compare(struct cli *cli, const struct diff_values *values, char **pat
     if (!pool)
         return EXIT_TROUBLE;
     struct progress *progress = progress_start(cli, "comparing", 0);
-    tdbg_status done = td_diff_run(&diff, paths[0], paths[1], &values->setup, pool, cli->job, &error);
+    tdbg_status done = td_diff_run(&diff, paths[0], paths[1], &values->setup,
+                                   &(struct td_work){pool, cli->job, NULL}, &error);
     progress_stop(&progress);
     if (done != TDBG_OK)
         return cli_fail(NULL, &error);

@@ -19,9 +19,9 @@ struct bar {
 static int64_t count_layers(const struct td_diff *diff)
 {
     int64_t top = -1;
-    for (size_t i = 0; i < diff->count; i++)
-        if (td_pair_measured(&diff->pairs[i]) && diff->pairs[i].layer > top)
-            top = diff->pairs[i].layer;
+    for (size_t i = 0; i < diff->result.count; i++)
+        if (td_pair_measured(&diff->result.pairs[i]) && diff->result.pairs[i].layer > top)
+            top = diff->result.pairs[i].layer;
     return top + 1;
 }
 
@@ -32,16 +32,16 @@ static int fill(const struct td_diff *diff, struct bar *bars, int64_t layers)
     for (int b = 0; b < n; b++)
         bars[b] = (struct bar){.first = b * each,
                                .last = b * each + each - 1 < layers ? b * each + each - 1 : layers - 1};
-    for (size_t i = 0; i < diff->count; i++) {
-        const struct td_pair *p = &diff->pairs[i];
-        if (!td_pair_measured(p) || p->layer < 0 || p->metrics.count < 2)
+    for (size_t i = 0; i < diff->result.count; i++) {
+        const struct td_pair *p = &diff->result.pairs[i];
+        if (!td_pair_measured(p) || p->layer < 0 || p->outcome.metrics.count < 2)
             continue;
         struct bar *b = &bars[p->layer / each];
-        double error = isfinite(p->metrics.rel_l2) ? p->metrics.rel_l2 : 1;
+        double error = isfinite(p->outcome.metrics.rel_l2) ? p->outcome.metrics.rel_l2 : 1;
         b->error = fmax(b->error, error);
-        b->floor = fmax(b->floor, p->ruling.floor);
-        b->lost = b->lost || td_metrics_lost(&p->metrics) > 0;
-        b->diverged = b->diverged || p->ruling.verdict == TD_DIVERGED;
+        b->floor = fmax(b->floor, p->outcome.ruling.floor);
+        b->lost = b->lost || td_metrics_lost(&p->outcome.metrics) > 0;
+        b->diverged = b->diverged || p->outcome.ruling.verdict == TD_DIVERGED;
     }
     return n;
 }

@@ -28,7 +28,7 @@ int diff_files_write(const struct td_diff *diff, const struct diff_files *files)
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
         if (reports[i].path && write_one(reports[i].path, reports[i].write, diff, &error) != TDBG_OK)
             return cli_fail(reports[i].path, &error);
-    if (files->pairs && td_pairs_write(&diff->matches, files->pairs, &error) != TDBG_OK)
+    if (files->pairs && td_pairs_write(&diff->result.matches, files->pairs, &error) != TDBG_OK)
         return cli_fail(NULL, &error); /* which names the file */
     return EXIT_FINE;
 }

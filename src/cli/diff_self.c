@@ -69,14 +69,14 @@ static void print_row(const struct listing *l, const struct td_pair *p)
     put_cell(l, p->a->name, l->name_columns);
     put_cell(l, p->b->name, l->name_columns);
     put_cell(l, text_shape(shape, measured ? &p->layout->shape : &p->a->parts[0]->shape), SHAPE_COLUMNS);
-    if (measured && p->metrics.paired > 0)
-        printf("%*.3g  %*.3g  %*.4f", NUMBER_COLUMNS, p->metrics.rel_l2, NUMBER_COLUMNS, p->metrics.max_abs,
-               NUMBER_COLUMNS, p->metrics.cosine);
+    if (measured && p->outcome.metrics.paired > 0)
+        printf("%*.3g  %*.3g  %*.4f", NUMBER_COLUMNS, p->outcome.metrics.rel_l2, NUMBER_COLUMNS,
+               p->outcome.metrics.max_abs, NUMBER_COLUMNS, p->outcome.metrics.cosine);
     else
         printf("%*s", 3 * NUMBER_COLUMNS + 4, "");
-    printf("  %s%s%s%s%s\n", term_style(out, verdict_style(p->ruling.verdict)),
-           td_verdict_name(p->ruling.verdict), term_style(out, STYLE_PLAIN), measured ? "" : ": ",
-           measured ? "" : p->ruling.reason);
+    printf("  %s%s%s%s%s\n", term_style(out, verdict_style(p->outcome.ruling.verdict)),
+           td_verdict_name(p->outcome.ruling.verdict), term_style(out, STYLE_PLAIN), measured ? "" : ": ",
+           measured ? "" : p->outcome.ruling.reason);
 }
 
 static void print_counts(const struct listing *l)
@@ -155,7 +155,7 @@ int diff_self(struct cli *cli, const char *path, const struct td_diff_setup *set
         return EXIT_TROUBLE;
     if (td_diff_setup_policy(&policy, setup, &error) != TDBG_OK)
         return cli_fail(NULL, &error);
-    if (td_self_open(&l.self, path, &policy, pool, cli->job, &error) != TDBG_OK)
+    if (td_self_open(&l.self, path, &policy, &(struct td_work){pool, cli->job, NULL}, &error) != TDBG_OK)
         return cli_fail(path, &error);
     tdbg_status status =
         cli->json ? list_json(&l, most, filter, &error) : list_table(&l, most, filter, &error);

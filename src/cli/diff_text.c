@@ -23,7 +23,7 @@ static void print_side(const struct cli *cli, char letter, const struct td_input
 
 static enum style verdict_style(const struct td_pair *p)
 {
-    switch (p->ruling.verdict) {
+    switch (p->outcome.ruling.verdict) {
     case TD_DIVERGED:
         return STYLE_RED;
     case TD_ERROR:
@@ -41,35 +41,36 @@ static void add_row(struct table *table, const struct td_diff *diff, const struc
     char shape[SHAPE_TEXT];
     const struct td_item *item = p->a ? p->a : p->b;
     bool measured = td_pair_measured(p);
-    table_cell_styled(table, STYLE_BOLD, p == diff->first ? ">" : "");
+    table_cell_styled(table, STYLE_BOLD, p == diff->result.first ? ">" : "");
     if (p->layer >= 0)
         table_cellf(table, "%lld", (long long)p->layer);
     else
         table_cell(table, "");
     table_cell(table, p->layer >= 0 ? p->stage : p->name);
     table_cell(table, text_shape(shape, measured ? &p->layout->shape : &item->parts[0]->shape));
-    if (measured && p->metrics.paired > 0) { /* else no two values are both finite, and zeros would mislead */
-        table_cellf(table, "%.3g", p->metrics.rel_l2);
-        if (p->ruling.floor > 0)
-            table_cellf(table, "%.2g", p->ruling.floor);
+    if (measured &&
+        p->outcome.metrics.paired > 0) { /* else no two values are both finite, and zeros would mislead */
+        table_cellf(table, "%.3g", p->outcome.metrics.rel_l2);
+        if (p->outcome.ruling.floor > 0)
+            table_cellf(table, "%.2g", p->outcome.ruling.floor);
         else
             table_cell(table, "");
-        table_cellf(table, "%.3g", p->metrics.max_abs);
-        table_cellf(table, "%.4f", p->metrics.cosine);
+        table_cellf(table, "%.3g", p->outcome.metrics.max_abs);
+        table_cellf(table, "%.4f", p->outcome.metrics.cosine);
     } else {
         for (int i = 0; i < 4; i++)
             table_cell(table, "");
     }
-    table_cell_styled(table, verdict_style(p), td_verdict_name(p->ruling.verdict));
-    const char *why = p->diagnosis                ? td_mistake_name(p->diagnosis->list[0].kind)
-                      : p->origin == TD_INHERITED ? "inherited"
-                                                  : "";
+    table_cell_styled(table, verdict_style(p), td_verdict_name(p->outcome.ruling.verdict));
+    const char *why = p->outcome.diagnosis ? td_mistake_name(p->outcome.diagnosis->list[0].kind)
+                      : p->outcome.origin == TD_INHERITED ? "inherited"
+                                                          : "";
     table_cell(table, why);
 }
 
 static bool matters(const struct td_pair *p)
 {
-    return p->ruling.verdict == TD_DIVERGED || p->ruling.verdict == TD_ERROR;
+    return p->outcome.ruling.verdict == TD_DIVERGED || p->outcome.ruling.verdict == TD_ERROR;
 }
 
 static bool print_pairs(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
@@ -90,8 +91,8 @@ static bool print_pairs(const struct cli *cli, const struct td_diff *diff, td_pa
     size_t shown = 0, left = 0;
     bool layered = false;
     table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < diff->count; i++) {
-        const struct td_pair *p = &diff->pairs[i];
+    for (size_t i = 0; i < diff->result.count; i++) {
+        const struct td_pair *p = &diff->result.pairs[i];
         if (filter ? !filter(p) : !cli->verbose && !matters(p))
             continue;
         if (!cli->verbose && shown == ROWS) {
@@ -129,8 +130,8 @@ static void say_names(struct td_buffer *out, char side, const struct td_aliases 
 static void print_pairing(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
 {
     bool any = false;
-    for (size_t i = 0; cli->verbose && i < diff->count; i++) {
-        const struct td_pair *p = &diff->pairs[i];
+    for (size_t i = 0; cli->verbose && i < diff->result.count; i++) {
+        const struct td_pair *p = &diff->result.pairs[i];
         struct td_buffer text, line;
         if ((filter && !filter(p)) || !p->match)
             continue;
@@ -158,20 +159,20 @@ static void print_errors(const struct cli *cli, const struct td_diff *diff)
 {
     enum { LINES = 5 };
     size_t shown = 0;
-    for (size_t i = 0; i < diff->count; i++) {
-        const struct td_pair *p = &diff->pairs[i];
-        if (p->ruling.verdict != TD_ERROR || (!cli->verbose && shown == LINES))
+    for (size_t i = 0; i < diff->result.count; i++) {
+        const struct td_pair *p = &diff->result.pairs[i];
+        if (p->outcome.ruling.verdict != TD_ERROR || (!cli->verbose && shown == LINES))
             continue;
         struct td_buffer text;
         td_buffer_init(&text, 1 << 16);
-        td_buffer_printf(&text, "%s: %s", p->name, p->ruling.reason);
+        td_buffer_printf(&text, "%s: %s", p->name, p->outcome.ruling.reason);
         if (shown++ == 0)
             putchar('\n');
         term_put_wrapped(&cli->out, td_buffer_text(&text), 0, 2);
         td_buffer_release(&text);
     }
-    if (diff->summary.errors > shown)
-        printf("and %zu more; -v shows all\n", diff->summary.errors - shown);
+    if (diff->result.summary.errors > shown)
+        printf("and %zu more; -v shows all\n", diff->result.summary.errors - shown);
 }
 
 /* Tensors without a partner, by name, a few of each side. */
@@ -180,15 +181,15 @@ static void print_unpaired(const struct cli *cli, const struct td_diff *diff)
     enum { NAMES = 5 };
     for (int side = 0; side < 2; side++) {
         enum td_verdict verdict = side ? TD_ONLY_B : TD_ONLY_A;
-        size_t total = side ? diff->summary.only_b : diff->summary.only_a, shown = 0;
+        size_t total = side ? diff->result.summary.only_b : diff->result.summary.only_a, shown = 0;
         if (total == 0 || cli->verbose)
             continue;
         struct td_buffer text;
         td_buffer_init(&text, 1 << 20);
         td_buffer_printf(&text, "only in %c:", side ? 'B' : 'A');
-        for (size_t i = 0; i < diff->count && shown < NAMES; i++)
-            if (diff->pairs[i].ruling.verdict == verdict)
-                td_buffer_printf(&text, "%s %s", shown++ ? "," : "", diff->pairs[i].name);
+        for (size_t i = 0; i < diff->result.count && shown < NAMES; i++)
+            if (diff->result.pairs[i].outcome.ruling.verdict == verdict)
+                td_buffer_printf(&text, "%s %s", shown++ ? "," : "", diff->result.pairs[i].name);
         if (total > shown)
             td_buffer_printf(&text, " and %zu more", total - shown);
         putchar('\n');
@@ -219,9 +220,9 @@ bool diff_text(const struct cli *cli, const struct td_diff *diff, td_pair_filter
         print_pairing(cli, diff, filter);
         print_errors(cli, diff);
         print_unpaired(cli, diff);
-        for (size_t i = 0; i < diff->note_count; i++) {
+        for (size_t i = 0; i < diff->result.note_count; i++) {
             putchar('\n');
-            term_put_wrapped(&cli->out, diff->notes[i], 0, 0);
+            term_put_wrapped(&cli->out, diff->result.notes[i], 0, 0);
         }
         putchar('\n');
     }

@@ -1,7 +1,7 @@
 /* earlier_run.c: see earlier_run.h. */
 #include "live/earlier_run.h"
 
-#include "session/judge.h"
+#include "compare/compare.h"
 #include "session/side.h"
 #include "store/run_store.h"
 
@@ -191,40 +191,31 @@ static const struct td_item *find_item(const struct td_side *side, const char *n
     return NULL;
 }
 
-/* The two as `tdbg diff` judges them. */
-static tdbg_status judge(const struct td_earlier_run *run, struct td_pair *pair, struct tdbg_error *error)
-{
-    const struct td_references none = {0};
-    const struct td_judge judge = {
-        .policy = {.kind = TD_POLICY_NOISE}, .references = &none, .layers = run->layers, .top = 1};
-    struct td_arena arena;
-    td_arena_init(&arena, TD_MAX_METADATA);
-    tdbg_status status = td_judge_pair(&judge, pair, NULL, &arena, error);
-    td_arena_release(&arena);
-    return status;
-}
-
 static bool same_shape(const struct td_shape *a, const struct td_shape *b)
 {
     return a->ndim == b->ndim && memcmp(a->size, b->size, (size_t)a->ndim * sizeof *a->size) == 0;
 }
 
+/* The two as `tdbg diff` judges them. */
 static bool compare(const struct td_earlier_run *run, const struct td_item *before, const struct td_item *now,
                     char why[TD_DIVERGENCE_TEXT])
 {
-    struct tdbg_error error;
+    const struct td_rules rules = {.policy = {.kind = TD_POLICY_NOISE}, .layers = run->layers, .top = 1};
     const struct td_layout layout = {.shape = now->parts[0]->shape};
+    bool fits = same_shape(&before->parts[0]->shape, &layout.shape);
     struct td_pair pair = {
-        .a = before, .b = now, .layer = before->layer, .name = before->name, .layout = &layout};
-    if (!same_shape(&before->parts[0]->shape, &layout.shape)) {
-        td_pair_refuse_shapes(&pair);
-        snprintf(why, TD_DIVERGENCE_TEXT, "%s", pair.ruling.reason);
-        return true;
-    }
-    if (judge(run, &pair, &error) != TDBG_OK || pair.ruling.verdict != TD_DIVERGED)
-        return false;
-    snprintf(why, TD_DIVERGENCE_TEXT, "diverges from %.60s: %.170s", run->dir, pair.ruling.reason);
-    return true;
+        .a = before, .b = now, .layer = before->layer, .name = before->name, .layout = fits ? &layout : NULL};
+    struct td_arena arena;
+    td_arena_init(&arena, TD_MAX_METADATA);
+    td_compare_pair(&pair, &rules, &(struct td_work){.arena = &arena});
+    td_arena_release(&arena);
+    const struct td_ruling *ruling = &pair.outcome.ruling;
+    bool diverged = ruling->verdict == TD_DIVERGED;
+    if (!fits)
+        snprintf(why, TD_DIVERGENCE_TEXT, "%s", ruling->reason);
+    else if (diverged)
+        snprintf(why, TD_DIVERGENCE_TEXT, "diverges from %.60s: %.170s", run->dir, ruling->reason);
+    return !fits || diverged;
 }
 
 static bool differs(struct td_earlier_run *run, const struct recorded *partner,

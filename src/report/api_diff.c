@@ -72,7 +72,7 @@ static tdbg_status compare(tdbg_diff *handle, const char *a, const char *b,
     struct td_diff *diff = NULL;
     TD_TRY(check_numbers(options, error));
     TD_TRY(td_pool_open(&pool, 0, error));
-    tdbg_status status = td_diff_run(&diff, a, b, &setup, pool, NULL, error);
+    tdbg_status status = td_diff_run(&diff, a, b, &setup, &(struct td_work){.pool = pool}, error);
     if (status == TDBG_OK)
         status = describe(handle, diff, error);
     td_diff_close(&diff);

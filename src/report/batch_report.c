@@ -8,11 +8,11 @@ struct td_batch_summary td_batch_summarise(const struct td_batch *batch)
 {
     struct td_batch_summary s = {0};
     for (size_t i = 0; i < batch->count; i++) {
-        const struct td_comparison *c = &batch->list[i];
+        const struct td_batch_entry *c = &batch->list[i];
         s.same += c->outcome == TD_SAME;
         s.diverged += c->outcome == TD_DIFFERENT;
         s.errors += c->outcome == TD_FAILED;
-        s.unexpected += c->outcome != TD_FAILED && !td_comparison_as_expected(c);
+        s.unexpected += c->outcome != TD_FAILED && !td_batch_as_expected(c);
     }
     return s;
 }
@@ -34,15 +34,15 @@ static void put_first(struct td_json *j, const struct td_first *first)
     td_json_end_object(j);
 }
 
-static void put_comparison(struct td_json *j, const struct td_comparison *c)
+static void put_comparison(struct td_json *j, const struct td_batch_entry *c)
 {
     td_json_begin_object(j);
     td_json_field_string(j, "name", c->name);
     td_json_field_string(j, "a", c->a);
     td_json_field_string(j, "b", c->b);
-    td_json_field_string(j, "status", td_outcome_name(c->outcome));
-    td_json_field_string(j, "expected", td_outcome_name(c->expected));
-    td_json_field_bool(j, "ok", td_comparison_as_expected(c));
+    td_json_field_string(j, "status", td_batch_outcome_name(c->outcome));
+    td_json_field_string(j, "expected", td_batch_outcome_name(c->expected));
+    td_json_field_bool(j, "ok", td_batch_as_expected(c));
     char why[sizeof c->error.message + 32];
     if (c->outcome == TD_FAILED)
         td_json_field_string(j, "error", td_error_text(&c->error, why, sizeof why));
@@ -72,7 +72,7 @@ void td_batch_json(struct td_json *j, const struct td_batch *batch)
     td_json_end_object(j);
 }
 
-static void put_case(FILE *out, const struct td_comparison *c)
+static void put_case(FILE *out, const struct td_batch_entry *c)
 {
     char why[sizeof c->error.message + 32];
     fputs("  <testcase classname=\"batch\" name=\"", out);
@@ -82,9 +82,9 @@ static void put_case(FILE *out, const struct td_comparison *c)
         fputs("<error message=\"", out);
         td_markup_text(out, td_error_text(&c->error, why, sizeof why));
         fputs("\"/>", out);
-    } else if (!td_comparison_as_expected(c)) {
-        fprintf(out, "<failure message=\"%s, expected %s", td_outcome_name(c->outcome),
-                td_outcome_name(c->expected));
+    } else if (!td_batch_as_expected(c)) {
+        fprintf(out, "<failure message=\"%s, expected %s", td_batch_outcome_name(c->outcome),
+                td_batch_outcome_name(c->expected));
         if (c->first) {
             fputs("; first ", out);
             td_markup_text(out, c->first->place);

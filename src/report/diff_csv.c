@@ -39,15 +39,16 @@ static void put_shape(FILE *out, const struct td_item *item)
 
 static void put_row(FILE *out, const struct td_diff *diff, const struct td_pair *p)
 {
-    const struct td_metrics *m = &p->metrics;
-    fprintf(out, "%zu,", (size_t)(p - diff->pairs));
+    const struct td_metrics *m = &p->outcome.metrics;
+    fprintf(out, "%zu,", (size_t)(p - diff->result.pairs));
     if (p->layer >= 0)
         fprintf(out, "%lld", (long long)p->layer);
     const char *const texts[] = {p->stage,
                                  p->name,
                                  td_strategy_name(p->strategy),
-                                 td_verdict_name(p->ruling.verdict),
-                                 p->diagnosis ? td_mistake_name(p->diagnosis->list[0].kind) : "",
+                                 td_verdict_name(p->outcome.ruling.verdict),
+                                 p->outcome.diagnosis ? td_mistake_name(p->outcome.diagnosis->list[0].kind)
+                                                      : "",
                                  p->a ? td_dtype_name(p->a->parts[0]->dtype) : "",
                                  p->b ? td_dtype_name(p->b->parts[0]->dtype) : ""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -58,17 +59,17 @@ static void put_row(FILE *out, const struct td_diff *diff, const struct td_pair 
     put_shape(out, p->b);
     if (td_pair_measured(p)) {
         const double numbers[] = {m->max_abs, m->mean_abs, m->max_rel, m->mean_rel, m->mse,
-                                  m->rmse,    m->cosine,   m->rel_l2,  m->snr_db,   p->ruling.floor};
+                                  m->rmse,    m->cosine,   m->rel_l2,  m->snr_db,   p->outcome.ruling.floor};
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
             put_number(out, numbers[i]);
-        fprintf(out, ",%llu,%llu,%llu,%llu,%llu,%llu", (unsigned long long)p->beyond,
+        fprintf(out, ",%llu,%llu,%llu,%llu,%llu,%llu", (unsigned long long)p->outcome.beyond,
                 (unsigned long long)m->count, (unsigned long long)m->nan_a, (unsigned long long)m->nan_b,
                 (unsigned long long)m->inf_a, (unsigned long long)m->inf_b);
     } else {
         fputs(",,,,,,,,,,,,,,,,", out);
     }
     putc(',', out);
-    put_text(out, p->ruling.reason);
+    put_text(out, p->outcome.ruling.reason);
     fputs("\r\n", out);
 }
 
@@ -79,6 +80,6 @@ void td_diff_csv(FILE *out, const struct td_diff *diff)
         "max_rel,mean_rel,mse,rmse,cosine,rel_l2,snr_db,floor,beyond,count,nan_a,nan_b,inf_a,inf_b,"
         "reason\r\n",
         out);
-    for (size_t i = 0; i < diff->count; i++)
-        put_row(out, diff, &diff->pairs[i]);
+    for (size_t i = 0; i < diff->result.count; i++)
+        put_row(out, diff, &diff->result.pairs[i]);
 }

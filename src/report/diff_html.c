@@ -73,16 +73,16 @@ static void put_title(FILE *out, const struct td_diff *diff)
 
 static void put_outcome(FILE *out, const struct td_diff *diff)
 {
-    const struct td_summary *s = &diff->summary;
-    fputs(diff->first ? "diverged" : s->errors || !s->enough ? "error" : "same", out);
+    const struct td_summary *s = &diff->result.summary;
+    fputs(diff->result.first ? "diverged" : s->errors || !s->enough ? "error" : "same", out);
 }
 
 static void put_outcome_words(FILE *out, const struct td_diff *diff)
 {
-    fputs(diff->first             ? "They differ"
-          : !diff->summary.enough ? "Not enough is paired to say"
-          : diff->summary.errors  ? "Not all could be compared"
-                                  : "They agree",
+    fputs(diff->result.first             ? "They differ"
+          : !diff->result.summary.enough ? "Not enough is paired to say"
+          : diff->result.summary.errors  ? "Not all could be compared"
+                                         : "They agree",
           out);
 }
 
@@ -151,8 +151,9 @@ static void put_note_list(FILE *out, const char *const *notes, size_t count)
 static void put_notes(FILE *out, const struct td_diff *diff)
 {
     enum { IN_SIGHT = 3 };
-    const char *const *notes = (const char *const *)diff->notes;
-    size_t shown = diff->note_count < IN_SIGHT ? diff->note_count : IN_SIGHT, left = diff->note_count - shown;
+    const char *const *notes = (const char *const *)diff->result.notes;
+    size_t shown = diff->result.note_count < IN_SIGHT ? diff->result.note_count : IN_SIGHT,
+           left = diff->result.note_count - shown;
     if (shown == 0)
         return;
     put_note_list(out, notes, shown);
@@ -176,7 +177,7 @@ static void put_values(FILE *out, const struct td_diff *diff)
 {
     struct td_json json;
     td_json_to_html(&json, out);
-    td_values_json(&json, diff->first);
+    td_values_json(&json, diff->result.first);
     (void)td_json_finish(&json);
 }
 

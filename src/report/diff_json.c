@@ -117,7 +117,7 @@ void td_layout_json(struct td_json *j, const struct td_pair *p)
     put_steps(j, 'b', &p->layout->b);
     td_json_end_array(j);
     td_json_field_bool(j, "by_value", p->layout->by_value);
-    if (p->repaired)
+    if (p->outcome.repaired)
         td_json_field_bool(j, "repaired", true);
     td_json_end_object(j);
 }
@@ -147,7 +147,7 @@ static void put_stats(struct td_json *j, const char *key, const struct tdbg_stat
 
 void td_metrics_json(struct td_json *j, const struct td_pair *p)
 {
-    const struct td_metrics *m = &p->metrics;
+    const struct td_metrics *m = &p->outcome.metrics;
     td_json_key(j, "metrics");
     if (!td_pair_measured(p)) {
         td_json_null(j);
@@ -162,8 +162,8 @@ void td_metrics_json(struct td_json *j, const struct td_pair *p)
     const struct {
         const char *key;
         uint64_t value;
-    } counts[] = {{"beyond", p->beyond}, {"count", m->count}, {"nan_a", m->nan_a},
-                  {"nan_b", m->nan_b},   {"inf_a", m->inf_a}, {"inf_b", m->inf_b}};
+    } counts[] = {{"beyond", p->outcome.beyond}, {"count", m->count}, {"nan_a", m->nan_a},
+                  {"nan_b", m->nan_b},           {"inf_a", m->inf_a}, {"inf_b", m->inf_b}};
     td_json_begin_object(j);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         td_json_field_number(j, numbers[i].key, numbers[i].value);
@@ -192,13 +192,13 @@ static void put_worst(struct td_json *j, const struct td_pair *p)
 {
     td_json_key(j, "worst");
     td_json_begin_array(j);
-    for (int i = 0; i < p->worst_count; i++) {
+    for (int i = 0; i < p->outcome.worst_count; i++) {
         td_json_begin_object(j);
         td_json_key(j, "index");
-        td_coordinates_json(j, &p->layout->shape, p->worst[i].index);
-        td_json_field_number(j, "a", p->worst[i].a);
-        td_json_field_number(j, "b", p->worst[i].b);
-        td_json_field_number(j, "difference", p->worst[i].difference);
+        td_coordinates_json(j, &p->layout->shape, p->outcome.worst[i].index);
+        td_json_field_number(j, "a", p->outcome.worst[i].a);
+        td_json_field_number(j, "b", p->outcome.worst[i].b);
+        td_json_field_number(j, "difference", p->outcome.worst[i].difference);
         td_json_end_object(j);
     }
     td_json_end_array(j);
@@ -207,7 +207,7 @@ static void put_worst(struct td_json *j, const struct td_pair *p)
 /* For each axis the share of the squared error that each of its indices holds. */
 static void put_profile(struct td_json *j, const struct td_pair *p)
 {
-    const double *at = p->profile;
+    const double *at = p->outcome.profile;
     td_json_key(j, "profile");
     td_json_begin_array(j);
     for (int axis = 0; axis < p->layout->shape.ndim; axis++) {
@@ -261,22 +261,22 @@ void td_pair_json(struct td_json *j, const struct td_pair *p, uint64_t index)
     td_json_begin_object(j);
     put_place(j, p, index);
     td_pairing_json(j, p);
-    td_json_field_string(j, "verdict", td_verdict_name(p->ruling.verdict));
-    td_json_field_string(j, "reason", p->ruling.reason);
+    td_json_field_string(j, "verdict", td_verdict_name(p->outcome.ruling.verdict));
+    td_json_field_string(j, "reason", p->outcome.ruling.reason);
     td_item_json(j, "a", p->a);
     td_item_json(j, "b", p->b);
     td_layout_json(j, p);
     td_metrics_json(j, p);
-    if (p->origin)
-        td_json_field_string(j, "origin", origins[p->origin]);
-    if (p->ruling.floor > 0)
-        td_json_field_number(j, "floor", p->ruling.floor);
-    if (p->worst_count)
+    if (p->outcome.origin)
+        td_json_field_string(j, "origin", origins[p->outcome.origin]);
+    if (p->outcome.ruling.floor > 0)
+        td_json_field_number(j, "floor", p->outcome.ruling.floor);
+    if (p->outcome.worst_count)
         put_worst(j, p);
-    if (p->profile)
+    if (p->outcome.profile)
         put_profile(j, p);
-    if (p->diagnosis)
-        td_diagnosis_json(j, p->diagnosis);
+    if (p->outcome.diagnosis)
+        td_diagnosis_json(j, p->outcome.diagnosis);
     td_json_end_object(j);
 }
 
@@ -297,29 +297,29 @@ void td_diff_json(struct td_json *j, const struct td_diff *diff, td_pair_filter 
     td_json_field_int(j, "version", 1);
     td_input_json(j, "a", diff->a);
     td_input_json(j, "b", diff->b);
-    td_summary_json(j, &diff->summary);
+    td_summary_json(j, &diff->result.summary);
     td_policy_json(j, &diff->policy, diff->reference);
     td_json_key(j, "first_divergence");
-    if (diff->first) {
+    if (diff->result.first) {
         td_json_begin_object(j);
-        put_place(j, diff->first, (uint64_t)(diff->first - diff->pairs));
-        td_diagnosis_json(j, diff->first->diagnosis);
+        put_place(j, diff->result.first, (uint64_t)(diff->result.first - diff->result.pairs));
+        td_diagnosis_json(j, diff->result.first->outcome.diagnosis);
         td_json_end_object(j);
     } else {
         td_json_null(j);
     }
-    if (diff->matches.layer_offset)
-        td_json_field_int(j, "layer_offset", diff->matches.layer_offset);
+    if (diff->result.matches.layer_offset)
+        td_json_field_int(j, "layer_offset", diff->result.matches.layer_offset);
     td_json_key(j, "notes");
     td_json_begin_array(j);
-    for (size_t i = 0; i < diff->note_count; i++)
-        td_json_string(j, diff->notes[i]);
+    for (size_t i = 0; i < diff->result.note_count; i++)
+        td_json_string(j, diff->result.notes[i]);
     td_json_end_array(j);
     td_json_key(j, "pairs");
     td_json_begin_array(j);
-    for (size_t i = 0; i < diff->count; i++)
-        if (!filter || filter(&diff->pairs[i]))
-            td_pair_json(j, &diff->pairs[i], i);
+    for (size_t i = 0; i < diff->result.count; i++)
+        if (!filter || filter(&diff->result.pairs[i]))
+            td_pair_json(j, &diff->result.pairs[i], i);
     td_json_end_array(j);
     td_json_key(j, "skipped");
     td_json_begin_array(j);

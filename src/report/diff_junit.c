@@ -18,13 +18,13 @@ static void put_case(FILE *out, const struct td_pair *p)
     fputs("\">", out);
     static const char *const elements[] = {
         [TD_DIVERGED] = "failure", [TD_ERROR] = "error", [TD_ONLY_A] = "skipped", [TD_ONLY_B] = "skipped"};
-    const char *element = elements[p->ruling.verdict];
+    const char *element = elements[p->outcome.ruling.verdict];
     if (element) {
         fprintf(out, "<%s message=\"", element);
-        td_markup_text(out, p->ruling.reason);
+        td_markup_text(out, p->outcome.ruling.reason);
         fputs("\">", out);
-        for (int i = 0; p->diagnosis && i < p->diagnosis->count; i++) {
-            const struct td_finding *f = &p->diagnosis->list[i];
+        for (int i = 0; p->outcome.diagnosis && i < p->outcome.diagnosis->count; i++) {
+            const struct td_finding *f = &p->outcome.diagnosis->list[i];
             fprintf(out, "%s (%.2f): ", td_mistake_name(f->kind), f->confidence);
             td_markup_text(out, f->detail);
             putc('\n', out);
@@ -49,10 +49,10 @@ static void put_unread(FILE *out, const struct td_input *input)
 static void put_coverage(FILE *out, const struct td_diff *diff)
 {
     struct td_buffer text;
-    if (diff->summary.enough)
+    if (diff->result.summary.enough)
         return;
     td_buffer_init(&text, 1 << 16);
-    td_diff_cover(&text, &diff->summary);
+    td_diff_cover(&text, &diff->result.summary);
     fputs("  <testcase classname=\"comparison\" name=\"coverage\">"
           "<failure message=\"not enough paired to say: ",
           out);
@@ -63,18 +63,18 @@ static void put_coverage(FILE *out, const struct td_diff *diff)
 
 void td_diff_junit(FILE *out, const struct td_diff *diff)
 {
-    const struct td_summary *s = &diff->summary;
+    const struct td_summary *s = &diff->result.summary;
     size_t unread = td_input_skips(diff->a) + td_input_skips(diff->b);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"tdbg diff ", out);
     td_markup_text(out, td_input_path(diff->a));
     putc(' ', out);
     td_markup_text(out, td_input_path(diff->b));
     fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
-            diff->count + unread + !s->enough, s->diverged + !s->enough, s->errors,
+            diff->result.count + unread + !s->enough, s->diverged + !s->enough, s->errors,
             s->only_a + s->only_b + unread);
     put_coverage(out, diff);
-    for (size_t i = 0; i < diff->count; i++)
-        put_case(out, &diff->pairs[i]);
+    for (size_t i = 0; i < diff->result.count; i++)
+        put_case(out, &diff->result.pairs[i]);
     put_unread(out, diff->a);
     put_unread(out, diff->b);
     struct td_buffer text;

@@ -152,13 +152,13 @@ static void put_window(struct td_json *j, const struct window *w, int ndim)
 
 void td_values_json(struct td_json *j, const struct td_pair *p)
 {
-    if (!p || !td_pair_measured(p) || p->metrics.count == 0) {
+    if (!p || !td_pair_measured(p) || p->outcome.metrics.count == 0) {
         td_json_null(j);
         return;
     }
     struct window w = {0};
     struct tdbg_error error;
-    int64_t worst = p->worst_count ? p->worst[0].index : p->metrics.argmax;
+    int64_t worst = p->outcome.worst_count ? p->outcome.worst[0].index : p->outcome.metrics.argmax;
     place(&w, &p->layout->shape, worst > 0 ? worst : 0);
     td_json_begin_object(j);
     if (load(&w, p, &error) == TDBG_OK)

@@ -47,7 +47,7 @@ static void count(struct td_buffer *out, size_t n, const char *what, const char 
 
 void td_diff_summarise(struct td_buffer *out, const struct td_diff *diff)
 {
-    const struct td_summary *s = &diff->summary;
+    const struct td_summary *s = &diff->result.summary;
     const char *separator = ": ";
     td_buffer_printf(out, "%zu %s", s->pairs, s->pairs == 1 ? "pair" : "pairs");
     count(out, s->identical, "identical", &separator);
@@ -57,8 +57,9 @@ void td_diff_summarise(struct td_buffer *out, const struct td_diff *diff)
     count(out, s->errors, s->errors == 1 ? "error" : "errors", &separator);
     count(out, s->only_a, "only in A", &separator);
     count(out, s->only_b, "only in B", &separator);
-    if (diff->matches.layer_offset)
-        td_buffer_printf(out, "; layer n of A is layer n%+lld of B", (long long)diff->matches.layer_offset);
+    if (diff->result.matches.layer_offset)
+        td_buffer_printf(out, "; layer n of A is layer n%+lld of B",
+                         (long long)diff->result.matches.layer_offset);
 }
 
 /* "[17,4,13]": one word, ready for `tdbg show`. */
@@ -81,8 +82,8 @@ static bool is_complex(const struct td_item *item)
 
 static void say_size(struct td_buffer *out, const struct td_pair *p)
 {
-    const struct td_metrics *m = &p->metrics;
-    double relative = m->rel_l2, floor = p->ruling.floor;
+    const struct td_metrics *m = &p->outcome.metrics;
+    double relative = m->rel_l2, floor = p->outcome.ruling.floor;
     if (m->paired == 0) {
         td_buffer_puts(out, "No element is finite on both sides. ");
         return;
@@ -91,7 +92,7 @@ static void say_size(struct td_buffer *out, const struct td_pair *p)
         td_buffer_printf(out, "A has %.9g, B has %.9g. ", m->argmax_a, m->argmax_b);
         return;
     }
-    const struct td_worst *worst = p->worst_count ? &p->worst[0] : NULL;
+    const struct td_worst *worst = p->outcome.worst_count ? &p->outcome.worst[0] : NULL;
     if (worst && !(isfinite(worst->a) && isfinite(worst->b))) {
         td_buffer_puts(out, "Element ");
         say_index(out, &p->layout->shape, worst->index);
@@ -132,10 +133,10 @@ static void say_diagnosis(struct td_buffer *out, const struct td_diagnosis *d)
 static void say_what_follows(struct td_buffer *out, const struct td_diff *diff)
 {
     size_t inherited = 0, born = 0, agree = 0;
-    for (const struct td_pair *p = diff->pairs; p < diff->pairs + diff->count; p++) {
-        inherited += p->origin == TD_INHERITED;
-        born += p->origin == TD_BORN && p != diff->first;
-        agree += p > diff->first && p->ruling.verdict <= TD_WITHIN;
+    for (const struct td_pair *p = diff->result.pairs; p < diff->result.pairs + diff->result.count; p++) {
+        inherited += p->outcome.origin == TD_INHERITED;
+        born += p->outcome.origin == TD_BORN && p != diff->result.first;
+        agree += p > diff->result.first && p->outcome.ruling.verdict <= TD_WITHIN;
     }
     if (inherited)
         td_buffer_printf(out, "%zu later %s %s the error. ", inherited, inherited == 1 ? "tensor" : "tensors",
@@ -151,9 +152,9 @@ static void say_what_follows(struct td_buffer *out, const struct td_diff *diff)
 /* What no pair speaks for. */
 static void say_what_is_missing(struct td_buffer *out, const struct td_diff *diff)
 {
-    size_t alone = diff->summary.only_a + diff->summary.only_b;
+    size_t alone = diff->result.summary.only_a + diff->result.summary.only_b;
     size_t unread = td_input_skips(diff->a) + td_input_skips(diff->b);
-    if (alone && diff->summary.pairs)
+    if (alone && diff->result.summary.pairs)
         td_buffer_printf(out, " %zu %s no partner.", alone, alone == 1 ? "tensor has" : "tensors have");
     if (unread)
         td_buffer_printf(out, " %zu could not be read and %s not compared.", unread,
@@ -191,19 +192,20 @@ bool td_pair_doubt(struct td_buffer *out, const struct td_match *match)
 static void say_not_enough(struct td_buffer *out, const struct td_diff *diff)
 {
     td_buffer_puts(out, "not enough paired to say: ");
-    if (diff->summary.pairs == 0)
+    if (diff->result.summary.pairs == 0)
         td_buffer_puts(out, "nothing in A has a partner in B");
     else
-        td_diff_cover(out, &diff->summary);
+        td_diff_cover(out, &diff->result.summary);
     td_buffer_puts(out,
                    ". Try --pairs FILE or --names FILE to say which tensors belong together, --match S to "
                    "pair them in another way");
-    td_buffer_puts(out, diff->summary.pairs ? ", or --coverage X to be content with a smaller share." : ".");
+    td_buffer_puts(out, diff->result.summary.pairs ? ", or --coverage X to be content with a smaller share."
+                                                   : ".");
 }
 
 static void say_agreement(struct td_buffer *out, const struct td_diff *diff)
 {
-    const struct td_summary *s = &diff->summary;
+    const struct td_summary *s = &diff->result.summary;
     bool all = s->only_a + s->only_b + td_input_skips(diff->a) + td_input_skips(diff->b) == 0;
     if (all)
         td_buffer_puts(out, "Every tensor has a partner. The two");
@@ -226,8 +228,8 @@ static void say_gap(struct td_buffer *out, const struct td_diff *diff)
     enum { NAMES = 3 };
     const struct td_pair *gap[NAMES];
     size_t count = 0;
-    for (const struct td_pair *p = diff->first; p-- > diff->pairs;) {
-        if (p->a && p->b && p->ruling.verdict <= TD_WITHIN)
+    for (const struct td_pair *p = diff->result.first; p-- > diff->result.pairs;) {
+        if (p->a && p->b && p->outcome.ruling.verdict <= TD_WITHIN)
             break;
         bool alone = !p->a || !p->b;
         if (!alone || (p->a ? p->a : p->b)->parameter)
@@ -247,8 +249,8 @@ static void say_gap(struct td_buffer *out, const struct td_diff *diff)
 
 void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
 {
-    const struct td_summary *s = &diff->summary;
-    if (!diff->first) {
+    const struct td_summary *s = &diff->result.summary;
+    if (!diff->result.first) {
         if (!s->enough)
             say_not_enough(out, diff);
         else if (s->errors)
@@ -260,11 +262,11 @@ void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
         return;
     }
     char place[256];
-    place_of(place, sizeof place, diff->first);
+    place_of(place, sizeof place, diff->result.first);
     td_buffer_printf(out, "First divergence: %s. ", place);
-    say_size(out, diff->first);
-    if (diff->first->diagnosis)
-        say_diagnosis(out, diff->first->diagnosis);
+    say_size(out, diff->result.first);
+    if (diff->result.first->outcome.diagnosis)
+        say_diagnosis(out, diff->result.first->outcome.diagnosis);
     say_what_follows(out, diff);
     say_gap(out, diff);
     if (!s->enough) {

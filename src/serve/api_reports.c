@@ -72,7 +72,7 @@ static void junit(struct td_exchange *x)
 
 static void print_pairs(FILE *out, const struct td_diff *diff)
 {
-    (void)!td_pairs_print(&diff->matches, out, NULL); /* the stream remembers */
+    (void)!td_pairs_print(&diff->result.matches, out, NULL); /* the stream remembers */
 }
 
 static void pairs(struct td_exchange *x)

@@ -21,7 +21,7 @@ struct td_opened *td_opened_make(const char *id)
 tdbg_status td_opened_ready(struct td_opened *o, struct tdbg_error *error)
 {
     o->view = (struct td_open_comparison){.id = o->id, .diff = o->diff, .input = o->choice.input};
-    o->view.count = o->diff ? o->diff->count : o->choice.one ? 1 : td_input_count(o->choice.input);
+    o->view.count = o->diff ? o->diff->result.count : o->choice.one ? 1 : td_input_count(o->choice.input);
     o->subjects = calloc(o->view.count + 1, sizeof *o->subjects);
     return o->subjects ? TDBG_OK : td_fail_nomem(error);
 }
@@ -203,7 +203,7 @@ static tdbg_status make_subject(const struct td_opened *o, size_t index, struct 
     const struct td_tensor *tensor = o->diff         ? NULL
                                      : o->choice.one ? &o->choice.selection.part
                                                      : td_input_tensor(o->choice.input, index);
-    tdbg_status status = o->diff ? td_subject_of_sides(subject, &o->diff->pairs[index], error)
+    tdbg_status status = o->diff ? td_subject_of_sides(subject, &o->diff->result.pairs[index], error)
                                  : td_subject_of_tensor(subject, tensor, error);
     if (status == TDBG_OK)
         *out = subject;

@@ -50,17 +50,17 @@ static tdbg_status compare(struct td_desk *desk, struct td_entry *e, struct td_o
     struct td_settings settings;
     TD_TRY(td_settings_parse(&settings, e->settings, error));
     tdbg_status status = td_diff_run(&out->diff, e->part[0].path, e->part[1].path, &settings.setup,
-                                     desk->pool, &e->job, error);
+                                     &(struct td_work){desk->pool, &e->job, NULL}, error);
     td_settings_release(&settings);
     return status;
 }
 
 static void put_first(struct td_json *j, const struct td_diff *diff)
 {
-    const struct td_diagnosis *d = diff->first->diagnosis;
+    const struct td_diagnosis *d = diff->result.first->outcome.diagnosis;
     td_json_begin_object(j);
-    td_json_field_uint(j, "index", (uint64_t)(diff->first - diff->pairs));
-    td_json_field_string(j, "name", diff->first->name);
+    td_json_field_uint(j, "index", (uint64_t)(diff->result.first - diff->result.pairs));
+    td_json_field_string(j, "name", diff->result.first->name);
     td_json_field_string(j, "kind", d && d->count ? td_mistake_name(d->list[0].kind) : NULL);
     td_json_end_object(j);
 }
@@ -73,10 +73,10 @@ static bool describe_diff(const struct td_diff *diff, struct outcome *out)
     td_json_newline(&j);
     bool written = td_json_finish(&j);
     td_json_to_buffer(&j, &out->summary);
-    td_summary_counts_json(&j, &diff->summary);
+    td_summary_counts_json(&j, &diff->result.summary);
     written = td_json_finish(&j) && written;
     td_json_to_buffer(&j, &out->first);
-    if (diff->first)
+    if (diff->result.first)
         put_first(&j, diff);
     return td_json_finish(&j) && written;
 }

@@ -44,7 +44,7 @@ static tdbg_status list_self(struct td_listing *l, struct tdbg_error *error)
     struct td_policy policy;
     l->mode = TD_SINGLE_FILE;
     TD_TRY(td_diff_setup_policy(&policy, &setup, error));
-    TD_TRY(td_self_over(&l->self, l->opened->input, &policy, NULL, NULL, error));
+    TD_TRY(td_self_over(&l->self, l->opened->input, &policy, &(struct td_work){0}, error));
     uint64_t total = td_self_total(l->self);
     l->count = total < MAX_SELF_MATCHES ? (size_t)total : MAX_SELF_MATCHES;
     return TDBG_OK;
@@ -56,9 +56,9 @@ static void list_pairs(struct td_listing *l)
 {
     const struct td_diff *diff = l->opened->diff;
     l->mode = td_upload_mode_of(td_input_path(diff->a), td_input_path(diff->b));
-    l->count = diff->count;
+    l->count = diff->result.count;
     if (l->mode == TD_DUAL_PTH)
-        l->count -= diff->summary.only_a + diff->summary.only_b;
+        l->count -= diff->result.summary.only_a + diff->result.summary.only_b;
 }
 
 /* --- all ------------------------------------------------------------------------------------------------ */
@@ -108,7 +108,7 @@ static tdbg_status find_pair(struct td_listing *l, size_t position, size_t *plac
                              struct tdbg_error *error)
 {
     const struct td_diff *diff = l->opened->diff;
-    if (l->count == diff->count) {
+    if (l->count == diff->result.count) {
         *place = position;
         return td_desk_ranked(l->desk, l->opened, position, index, error);
     }
@@ -116,7 +116,7 @@ static tdbg_status find_pair(struct td_listing *l, size_t position, size_t *plac
         l->place = l->passed = 0;
     for (;; l->place++) {
         TD_TRY(td_desk_ranked(l->desk, l->opened, l->place, index, error));
-        if (!diff->pairs[*index].a || !diff->pairs[*index].b)
+        if (!diff->result.pairs[*index].a || !diff->result.pairs[*index].b)
             continue;
         if (l->passed == position) {
             *place = l->place;
@@ -137,7 +137,7 @@ tdbg_status td_listing_pair(struct td_listing *l, size_t position, const struct 
     }
     size_t place, index;
     TD_TRY(find_pair(l, position, &place, &index, error));
-    *out = &l->opened->diff->pairs[index];
+    *out = &l->opened->diff->result.pairs[index];
     return TDBG_OK;
 }
 

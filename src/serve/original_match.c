@@ -74,7 +74,7 @@ static tdbg_status side_stats(const struct td_pair *p, int side, struct tdbg_sta
                               struct tdbg_error *error)
 {
     const struct td_item *item = side ? p->b : p->a;
-    const struct tdbg_stats *measured = side ? &p->metrics.b : &p->metrics.a;
+    const struct tdbg_stats *measured = side ? &p->outcome.metrics.b : &p->outcome.metrics.a;
     uint64_t all = (uint64_t)item->parts[0]->count * (uint64_t)item->part_count;
     if (td_pair_measured(p) && measured->count == all) {
         *out = *measured;
@@ -124,14 +124,15 @@ static void put_difference(struct td_json *j, const struct td_pair *p)
         return;
     }
     const struct td_shape *a = &p->a->parts[0]->shape, *b = &p->b->parts[0]->shape;
-    const struct td_metrics *m = &p->metrics;
+    const struct td_metrics *m = &p->outcome.metrics;
     bool measured = td_pair_measured(p), nothing = measured && m->count > 0 && m->paired == 0;
     td_json_begin_object(j);
     td_json_field_bool(j, "shape_match", measured);
     td_put_shape(j, "original_shape1", a);
     td_put_shape(j, "original_shape2", b);
     if (!measured || nothing) {
-        td_json_field_string(j, "error", measured ? "no value is finite on both sides" : p->ruling.reason);
+        td_json_field_string(j, "error",
+                             measured ? "no value is finite on both sides" : p->outcome.ruling.reason);
     } else {
         const struct td_shape *final = &p->layout->shape;
         td_put_shape(j, "final_shape", final);
@@ -181,8 +182,8 @@ tdbg_status td_match_put(struct td_json *j, struct td_listing *listing, size_t p
     TD_TRY(put_side(j, "model1_data", p, 0, error));
     TD_TRY(put_side(j, "model2_data", p, 1, error));
     put_difference(j, p);
-    td_json_field_string(j, "verdict", td_verdict_name(p->ruling.verdict));
-    td_json_field_string(j, "reason", p->ruling.reason);
+    td_json_field_string(j, "verdict", td_verdict_name(p->outcome.ruling.verdict));
+    td_json_field_string(j, "reason", p->outcome.ruling.reason);
     td_json_end_object(j);
     return TDBG_OK;
 }

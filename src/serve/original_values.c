@@ -134,8 +134,9 @@ static void put_values(struct td_json *j, const char *key, const double *values,
 
 static void put_argmax(struct td_json *j, const struct td_subject *s, bool wanted)
 {
-    int64_t flat =
-        wanted && s->pair && td_pair_measured(s->pair) && s->shape.ndim > 0 ? s->pair->metrics.argmax : -1;
+    int64_t flat = wanted && s->pair && td_pair_measured(s->pair) && s->shape.ndim > 0
+                       ? s->pair->outcome.metrics.argmax
+                       : -1;
     int64_t at[TD_MAX_DIMS];
     td_json_key(j, "argmax_index");
     s->shape.ndim == 1 && flat >= 0 ? td_json_int(j, flat) : td_json_null(j);

@@ -12,7 +12,7 @@
 /* Thousands of comparisons; somebody writes or generates them one by one. */
 enum { MAX_FILE = 16 << 20 };
 
-const char *td_outcome_name(enum td_outcome outcome)
+const char *td_batch_outcome_name(enum td_batch_outcome outcome)
 {
     static const char *const names[] = {"same", "diverged", "error"};
     return names[outcome];
@@ -91,11 +91,11 @@ static void forget_rule(struct td_diff_setup *setup)
     setup->rtol = setup->atol = -1;
 }
 
-static tdbg_status read_expectation(struct reading *r, const json_t *value, enum td_outcome *out)
+static tdbg_status read_expectation(struct reading *r, const json_t *value, enum td_batch_outcome *out)
 {
     const char *text = json_string_value(value);
-    for (enum td_outcome o = TD_SAME; text && o <= TD_DIFFERENT; o++)
-        if (strcmp(text, td_outcome_name(o)) == 0) {
+    for (enum td_batch_outcome o = TD_SAME; text && o <= TD_DIFFERENT; o++)
+        if (strcmp(text, td_batch_outcome_name(o)) == 0) {
             *out = o;
             return TDBG_OK;
         }
@@ -103,7 +103,7 @@ static tdbg_status read_expectation(struct reading *r, const json_t *value, enum
 }
 
 /* Settings of the defaults or of a comparison, over those that `c` has already. null is as good as absent. */
-static tdbg_status read_settings(struct reading *r, json_t *object, bool names, struct td_comparison *c)
+static tdbg_status read_settings(struct reading *r, json_t *object, bool names, struct td_batch_entry *c)
 {
     const char *key;
     json_t *value;
@@ -136,7 +136,7 @@ static tdbg_status read_settings(struct reading *r, json_t *object, bool names, 
     return TDBG_OK;
 }
 
-static tdbg_status read_comparison(struct reading *r, json_t *object, struct td_comparison *c)
+static tdbg_status read_comparison(struct reading *r, json_t *object, struct td_batch_entry *c)
 {
     if (!json_is_object(object))
         return td_fail(r->error, TDBG_CORRUPT, "not an object");
@@ -163,7 +163,7 @@ static tdbg_status blame(struct reading *r, tdbg_status status, const char *form
 static tdbg_status read_batch(struct reading *r, const json_t *root)
 {
     struct td_batch *batch = r->batch;
-    struct td_comparison common = {.setup = TD_DIFF_SETUP};
+    struct td_batch_entry common = {.setup = TD_DIFF_SETUP};
     const json_t *version = json_object_get(root, "version");
     json_t *defaults = json_object_get(root, "defaults"), *list = json_object_get(root, "comparisons");
     if (json_integer_value(version) != 1)
@@ -178,7 +178,7 @@ static tdbg_status read_batch(struct reading *r, const json_t *root)
     if (!batch->list)
         return td_fail_nomem(r->error);
     for (; batch->count < json_array_size(list); batch->count++) {
-        struct td_comparison *c = &batch->list[batch->count];
+        struct td_batch_entry *c = &batch->list[batch->count];
         *c = common;
         tdbg_status status = read_comparison(r, json_array_get(list, batch->count), c);
         TD_TRY(blame(r, status, c->name ? "comparison %zu, \"%.80s\"" : "comparison %zu", batch->count + 1,
@@ -227,50 +227,50 @@ void td_batch_release(struct td_batch *batch)
 
 static struct td_first *keep_first(struct td_arena *arena, const struct td_diff *diff)
 {
-    const struct td_pair *p = diff->first;
+    const struct td_pair *p = diff->result.first;
     struct td_first *first = td_arena_alloc(arena, sizeof *first);
     if (!first)
         return NULL;
     *first = (struct td_first){
-        .index = (size_t)(p - diff->pairs),
+        .index = (size_t)(p - diff->result.pairs),
         .layer = p->layer,
         .stage = td_arena_strdup(arena, p->stage),
         .name = td_arena_strdup(arena, p->name),
         .place = p->layer >= 0 ? td_arena_printf(arena, "layer %lld, %s", (long long)p->layer, p->stage)
                                : td_arena_strdup(arena, p->name),
     };
-    if (p->diagnosis)
-        first->diagnosis = *p->diagnosis;
+    if (p->outcome.diagnosis)
+        first->diagnosis = *p->outcome.diagnosis;
     return first->stage && first->name && first->place ? first : NULL;
 }
 
 /* Pairs that could not be compared leave the question open. */
 static tdbg_status say_errors(const struct td_diff *diff, struct tdbg_error *error)
 {
-    for (size_t i = 0; i < diff->count; i++)
-        if (diff->pairs[i].ruling.verdict == TD_ERROR)
+    for (size_t i = 0; i < diff->result.count; i++)
+        if (diff->result.pairs[i].outcome.ruling.verdict == TD_ERROR)
             return td_fail(error, TDBG_MISMATCH, "%zu of %zu pairs could not be compared, first %s: %s",
-                           diff->summary.errors, diff->summary.pairs, diff->pairs[i].name,
-                           diff->pairs[i].ruling.reason);
+                           diff->result.summary.errors, diff->result.summary.pairs,
+                           diff->result.pairs[i].name, diff->result.pairs[i].outcome.ruling.reason);
     return TDBG_OK;
 }
 
-static tdbg_status keep(struct td_batch *batch, struct td_comparison *c, const struct td_diff *diff,
+static tdbg_status keep(struct td_batch *batch, struct td_batch_entry *c, const struct td_diff *diff,
                         struct tdbg_error *error)
 {
-    c->summary = diff->summary;
-    c->outcome = diff->first ? TD_DIFFERENT : TD_SAME;
-    if (diff->first) {
+    c->summary = diff->result.summary;
+    c->outcome = diff->result.first ? TD_DIFFERENT : TD_SAME;
+    if (diff->result.first) {
         c->first = keep_first(&batch->arena, diff);
         return c->first ? TDBG_OK : td_fail_nomem(error);
     }
-    if (diff->summary.pairs == 0)
+    if (diff->result.summary.pairs == 0)
         td_fail(&c->error, TDBG_MISMATCH, "not enough paired to say: nothing in A has a partner in B");
-    else if (!diff->summary.enough)
+    else if (!diff->result.summary.enough)
         td_fail(&c->error, TDBG_MISMATCH,
                 "not enough paired to say: %.0f %% of A and %.0f %% of B have a partner",
-                floor(100 * diff->summary.coverage_a), floor(100 * diff->summary.coverage_b));
-    if (!diff->summary.enough || say_errors(diff, &c->error) != TDBG_OK)
+                floor(100 * diff->result.summary.coverage_a), floor(100 * diff->result.summary.coverage_b));
+    if (!diff->result.summary.enough || say_errors(diff, &c->error) != TDBG_OK)
         c->outcome = TD_FAILED;
     return TDBG_OK;
 }
@@ -278,10 +278,11 @@ static tdbg_status keep(struct td_batch *batch, struct td_comparison *c, const s
 tdbg_status td_batch_run(struct td_batch *batch, struct td_pool *pool, struct td_job *job,
                          struct tdbg_error *error)
 {
+    const struct td_work work = {pool, job, NULL};
     for (size_t i = 0; i < batch->count; i++) {
-        struct td_comparison *c = &batch->list[i];
+        struct td_batch_entry *c = &batch->list[i];
         struct td_diff *diff = NULL;
-        tdbg_status status = td_diff_run(&diff, c->a, c->b, &c->setup, pool, job, &c->error);
+        tdbg_status status = td_diff_run(&diff, c->a, c->b, &c->setup, &work, &c->error);
         if (td_job_cancelled(job)) {
             td_diff_close(&diff);
             return td_fail(error, TDBG_CANCELLED, "stopped");

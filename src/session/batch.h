@@ -16,10 +16,10 @@
 
 #include "session/diff_setup.h"
 
-enum td_outcome { TD_SAME, TD_DIFFERENT, TD_FAILED };
+enum td_batch_outcome { TD_SAME, TD_DIFFERENT, TD_FAILED };
 
 /* "same", "diverged", "error" */
-const char *td_outcome_name(enum td_outcome outcome);
+const char *td_batch_outcome_name(enum td_batch_outcome outcome);
 
 /* Where and why two runs part, without the runs. */
 struct td_first {
@@ -29,13 +29,13 @@ struct td_first {
     struct td_diagnosis diagnosis;
 };
 
-struct td_comparison {
+struct td_batch_entry {
     const char *name, *a, *b;
     struct td_diff_setup setup;
-    enum td_outcome expected;
+    enum td_batch_outcome expected;
 
     /* What td_batch_run found. */
-    enum td_outcome outcome;
+    enum td_batch_outcome outcome;
     struct tdbg_error error; /* TD_FAILED */
     struct td_summary summary;
     struct td_first *first; /* NULL unless TD_DIFFERENT */
@@ -43,7 +43,7 @@ struct td_comparison {
 
 struct td_batch {
     struct td_arena arena;
-    struct td_comparison *list;
+    struct td_batch_entry *list;
     size_t count;
 };
 
@@ -54,7 +54,7 @@ void td_batch_release(struct td_batch *batch);
 TD_CHECK tdbg_status td_batch_run(struct td_batch *batch, struct td_pool *pool, struct td_job *job,
                                   struct tdbg_error *error);
 
-static inline bool td_comparison_as_expected(const struct td_comparison *c)
+static inline bool td_batch_as_expected(const struct td_batch_entry *c)
 {
     return c->outcome == c->expected;
 }

@@ -67,27 +67,27 @@ static tdbg_status read_files(const struct td_diff_setup *setup, struct td_pairs
 }
 
 tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b, const struct td_diff_setup *setup,
-                        struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+                        const struct td_work *work, struct tdbg_error *error)
 {
     TD_TRY(td_diff_setup_check(setup, error));
     struct td_pairs pairs = {0};
     struct td_names names = {0};
     struct td_diff_options options = {
-        .match = {.strategy = setup->match,
-                  .threshold = fmax(setup->threshold, 0),
-                  .manual = setup->manual,
-                  .manual_count = setup->manual_count,
-                  .names = setup->rules,
-                  .name_count = setup->rule_count},
+        .compare = {.match = {.strategy = setup->match,
+                              .threshold = fmax(setup->threshold, 0),
+                              .manual = setup->manual,
+                              .manual_count = setup->manual_count,
+                              .names = setup->rules,
+                              .name_count = setup->rule_count},
+                    .layout = setup->layout,
+                    .coverage = setup->coverage >= 0 ? setup->coverage : TD_COVERAGE_DEFAULT,
+                    .top = (int)setup->top},
         .reference = setup->reference,
-        .layout = setup->layout,
-        .coverage = setup->coverage >= 0 ? setup->coverage : TD_COVERAGE_DEFAULT,
-        .top = (int)setup->top,
     };
-    TD_TRY(td_diff_setup_policy(&options.policy, setup, error));
-    tdbg_status status = read_files(setup, &pairs, &names, &options.match, error);
+    TD_TRY(td_diff_setup_policy(&options.compare.policy, setup, error));
+    tdbg_status status = read_files(setup, &pairs, &names, &options.compare.match, error);
     if (status == TDBG_OK)
-        status = td_diff_open(out, a, b, &options, pool, job, error);
+        status = td_diff_open(out, a, b, &options, work, error);
     td_names_release(&names);
     td_pairs_release(&pairs);
     return status;

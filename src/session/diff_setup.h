@@ -33,7 +33,7 @@ TD_CHECK tdbg_status td_diff_setup_check(const struct td_diff_setup *setup, stru
 
 /* Checks the options, reads the files of pairs and names, compares. */
 TD_CHECK tdbg_status td_diff_run(struct td_diff **out, const char *a, const char *b,
-                                 const struct td_diff_setup *setup, struct td_pool *pool, struct td_job *job,
+                                 const struct td_diff_setup *setup, const struct td_work *work,
                                  struct tdbg_error *error);
 
 #endif

@@ -56,7 +56,7 @@ tdbg_status td_look_stats(const struct td_subject *s, int side, struct td_pool *
 {
     TD_TRY(check_side(s, side, error));
     if (s->pair && td_pair_measured(s->pair) && !s->as_real) {
-        *out = side ? s->pair->metrics.b : s->pair->metrics.a;
+        *out = side ? s->pair->outcome.metrics.b : s->pair->outcome.metrics.a;
         return TDBG_OK;
     }
     if (operand(s, side)->part_count == 1)

@@ -6,8 +6,7 @@
  */
 #include "session/self.h"
 
-#include "compare/layout/align.h"
-#include "session/judge.h"
+#include "compare/compare.h"
 #include "session/side.h"
 
 #include <inttypes.h>
@@ -37,9 +36,9 @@ struct td_self {
     const struct td_input *input;
     struct td_side side;
     struct td_head_sizes heads;
-    struct td_references references; /* none */
-    struct td_judge judge;
+    struct td_rules rules;
     struct td_pool *pool;
+    struct td_job *job;
     struct place next;
     struct slot slots[BATCH];
     size_t filled, used;
@@ -80,22 +79,31 @@ static void slot_fill(struct slot *s, const struct td_self *self)
                                             .name = a->name}};
 }
 
+static void judge(const struct td_self *self, struct slot *s, struct td_pool *pool)
+{
+    struct td_pair *p = &s->out.pair;
+    struct tdbg_error error;
+    td_compare_pair(p, &self->rules, &(struct td_work){pool, self->job, &s->arena});
+    if (td_pair_measured(p) &&
+        (td_item_verify(p->a, &error) != TDBG_OK || td_item_verify(p->b, &error) != TDBG_OK))
+        td_pair_give_up(p, error.message);
+}
+
 static void measure(struct td_self *self, struct slot *s, struct td_pool *pool)
 {
     const struct td_matches one = {.pairs = &s->match, .count = 1};
     struct td_pair *p = &s->out.pair;
     struct tdbg_error error;
     s->fits = true;
-    if (td_align(&s->alignments, &one, &self->heads, pool, self->judge.job, &error) != TDBG_OK) {
+    if (td_align(&s->alignments, &one, &self->heads, pool, self->job, &error) != TDBG_OK) {
         td_pair_give_up(p, error.message);
         return;
     }
     p->layout = s->alignments.list[0].layout;
     if (!p->layout)
         s->fits = false;
-    else if (td_judge_pair(&self->judge, p, pool, &s->arena, &error) != TDBG_OK ||
-             td_item_verify(p->a, &error) != TDBG_OK || td_item_verify(p->b, &error) != TDBG_OK)
-        td_pair_give_up(p, error.message);
+    else
+        judge(self, s, pool);
 }
 
 static void measure_one(void *context, uint64_t i)
@@ -118,7 +126,7 @@ static tdbg_status fill(struct td_self *self, struct tdbg_error *error)
     self->filled = self->used = 0;
     for (; self->next.j < self->side.count && self->filled < BATCH && elements < LARGE; step(self)) {
         const struct td_item *a = &self->side.items[self->next.i], *b = &self->side.items[self->next.j];
-        if (td_job_cancelled(self->judge.job))
+        if (td_job_cancelled(self->job))
             return td_fail(error, TDBG_CANCELLED, "stopped");
         if (!alike(a, b)) {
             self->next.unlike++;
@@ -131,7 +139,7 @@ static tdbg_status fill(struct td_self *self, struct tdbg_error *error)
         measure(self, &self->slots[0], self->pool);
     else
         td_pool_run(self->pool, self->filled, measure_one, self);
-    return td_job_cancelled(self->judge.job) ? td_fail(error, TDBG_CANCELLED, "stopped") : TDBG_OK;
+    return td_job_cancelled(self->job) ? td_fail(error, TDBG_CANCELLED, "stopped") : TDBG_OK;
 }
 
 tdbg_status td_self_next(struct td_self *self, const struct td_self_pair **out, struct tdbg_error *error)
@@ -182,8 +190,8 @@ tdbg_status td_self_at(struct td_self *self, uint64_t index, const struct td_sel
     slot_fill(s, self);
     if (alike(s->match.a, s->match.b))
         measure(self, s, self->pool);
-    if (!s->fits)
-        td_pair_refuse_shapes(&s->out.pair);
+    if (!s->fits) /* there is no layout, and the ruling says so */
+        judge(self, s, self->pool);
     *out = &s->out;
     return TDBG_OK;
 }
@@ -196,20 +204,21 @@ static tdbg_status prepare(struct td_self *self, struct tdbg_error *error)
     for (size_t i = 0; i < self->side.count; i++) {
         const struct td_item *item = &self->side.items[i];
         td_head_sizes_add(&self->heads, &item->parts[0]->shape);
-        if (item->layer + 1 > self->judge.layers)
-            self->judge.layers = item->layer + 1;
+        if (item->layer + 1 > self->rules.layers)
+            self->rules.layers = item->layer + 1;
     }
     return TDBG_OK;
 }
 
 tdbg_status td_self_over(struct td_self **out, const struct td_input *input, const struct td_policy *policy,
-                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+                         const struct td_work *work, struct tdbg_error *error)
 {
     struct td_self *self = calloc(1, sizeof *self);
     if (!self)
         return td_fail_nomem(error);
-    self->judge = (struct td_judge){.policy = *policy, .references = &self->references, .job = job};
-    self->pool = pool;
+    self->rules = (struct td_rules){.policy = *policy};
+    self->pool = work->pool;
+    self->job = work->job;
     self->next.j = 1;
     self->input = input;
     tdbg_status status = prepare(self, error);
@@ -221,11 +230,11 @@ tdbg_status td_self_over(struct td_self **out, const struct td_input *input, con
 }
 
 tdbg_status td_self_open(struct td_self **out, const char *path, const struct td_policy *policy,
-                         struct td_pool *pool, struct td_job *job, struct tdbg_error *error)
+                         const struct td_work *work, struct tdbg_error *error)
 {
     struct td_input *input;
-    TD_TRY(td_input_open(&input, path, job, error));
-    tdbg_status status = td_self_over(out, input, policy, pool, job, error);
+    TD_TRY(td_input_open(&input, path, work->job, error));
+    tdbg_status status = td_self_over(out, input, policy, work, error);
     if (status == TDBG_OK)
         (*out)->opened = input;
     else
@@ -257,7 +266,7 @@ const struct td_side *td_self_side(const struct td_self *self)
 
 const struct td_policy *td_self_policy(const struct td_self *self)
 {
-    return &self->judge.policy;
+    return &self->rules.policy;
 }
 
 uint64_t td_self_total(const struct td_self *self)

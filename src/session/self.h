@@ -1,7 +1,7 @@
 /* self.h: one input against itself: every pair of its tensors, found and measured as they are asked for.
  *
  *     struct td_self *self;
- *     td_self_open(&self, "model.safetensors", &policy, pool, job, &error);
+ *     td_self_open(&self, "model.safetensors", &policy, &work, &error);
  *     for (const struct td_self_pair *p; td_self_next(self, &p, &error) == TDBG_OK && p;)
  *         ...
  *     td_self_close(&self);
@@ -23,13 +23,14 @@ struct td_self_pair {
     struct td_pair pair;
 };
 
+/* Pool and job of `work` are used as long as it is open. */
 TD_CHECK tdbg_status td_self_open(struct td_self **out, const char *path, const struct td_policy *policy,
-                                  struct td_pool *pool, struct td_job *job, struct tdbg_error *error);
+                                  const struct td_work *work, struct tdbg_error *error);
 void td_self_close(struct td_self **self);
 
 /* The same over an input that is open already, and is borrowed. */
 TD_CHECK tdbg_status td_self_over(struct td_self **out, const struct td_input *input,
-                                  const struct td_policy *policy, struct td_pool *pool, struct td_job *job,
+                                  const struct td_policy *policy, const struct td_work *work,
                                   struct tdbg_error *error);
 
 /* NULL at the end; valid until the next call. */

@@ -110,7 +110,7 @@ tdbg_status td_subject_check(const struct td_subject *subject, struct tdbg_error
 {
     if (subject->apart)
         return td_fail(error, TDBG_MISMATCH, "the two sides do not line up: %s",
-                       subject->pair->ruling.reason);
+                       subject->pair->outcome.ruling.reason);
     return TDBG_OK;
 }
 

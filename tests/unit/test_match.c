@@ -357,7 +357,7 @@ static void bad_chains(void **state)
     (void)state;
     assert_refused(
         "stage,nonsense", TDBG_MISUSE,
-        "no matching strategy 'nonsense' (auto, stage, exact, fuzzy, fused, shape, regex:FROM=>TO, "
+        "no matching strategy 'nonsense' (auto, stage, value, exact, fuzzy, fused, shape, regex:FROM=>TO, "
         "program:COMMAND, manual)");
     assert_refused("regex", TDBG_MISUSE, "matching strategy regex needs an argument: regex:…");
     assert_refused("exact:x", TDBG_MISUSE, "matching strategy exact takes no argument");

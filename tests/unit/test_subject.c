@@ -118,7 +118,7 @@ static void layouts(void **state)
         side_init(&b, cases[i].parts, cases[i].quantised);
         struct td_layout layout = {.a = cases[i].steps, .b = cases[i].steps, .shape = cases[i].shape};
         struct td_pair pair = {.a = &a.item, .b = &b.item, .name = "x", .layout = &layout};
-        pair.ruling.verdict = TD_ERROR;
+        pair.outcome.ruling.verdict = TD_ERROR;
         assert_ok(td_subject_of_pair(&s, &pair, NULL));
         assert_memory_equal(s.shape.size, cases[i].shape.size, sizeof *s.shape.size * (size_t)s.shape.ndim);
         if (s.shape.ndim == 2)
@@ -173,7 +173,8 @@ static void sides_that_do_not_line_up(void **state)
     struct tdbg_error error;
     side_init(&a, 1, false);
     side_init(&b, 1, false);
-    struct td_pair pair = {.a = &a.item, .b = &b.item, .name = "x", .ruling = {.reason = "shapes differ"}};
+    struct td_pair pair = {
+        .a = &a.item, .b = &b.item, .name = "x", .outcome.ruling = {.reason = "shapes differ"}};
     assert_fails(td_subject_of_pair(&s, &pair, &error), TDBG_MISMATCH,
                  "the two sides do not line up: shapes differ");
 }

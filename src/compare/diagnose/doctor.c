@@ -32,12 +32,12 @@ static void note(struct visit *v, char *text)
 
 static bool diverged(const struct td_pair *p)
 {
-    return p->ruling.verdict == TD_DIVERGED;
+    return p->outcome.ruling.verdict == TD_DIVERGED;
 }
 
 static bool agrees(const struct td_pair *p)
 {
-    return p->ruling.verdict <= TD_WITHIN;
+    return p->outcome.ruling.verdict <= TD_WITHIN;
 }
 
 /* What was computed from it is right, so it was right when it was used: it was overwritten before it was
@@ -51,7 +51,8 @@ static void complain_of_dump(struct visit *v, const struct td_pair *p)
     size_t after = (size_t)(p - v->pairs) + 1; /* where most of what it feeds is, and the answer is soon */
     for (size_t i = 0; i < v->count; i++) {
         const struct td_pair *q = &v->pairs[(after + i) % v->count];
-        if (q == p || !q->a || !q->b || q->a->layer < 0 || !td_feeds(p->a, q->a) || q->metrics.count < 2)
+        if (q == p || !q->a || !q->b || q->a->layer < 0 || !td_feeds(p->a, q->a) ||
+            q->outcome.metrics.count < 2)
             continue;
         fed++;
         if (!agrees(q))
@@ -84,9 +85,9 @@ static tdbg_status mark_all(struct visit *v, struct tdbg_error *error)
         return td_fail_nomem(error);
     for (size_t i = 0; i < v->count; i++) {
         const struct td_pair *p = &v->pairs[i];
-        if (p->layer >= 0 && p->a && p->b && td_pair_measured(p) && p->metrics.count > 16 &&
-            p->metrics.b.norm >= 0) /* no NaN, which has no place in an order */
-            v->marks[v->mark_count++] = (struct mark){p->layer, p->metrics.b.norm, i};
+        if (p->layer >= 0 && p->a && p->b && td_pair_measured(p) && p->outcome.metrics.count > 16 &&
+            p->outcome.metrics.b.norm >= 0) /* no NaN, which has no place in an order */
+            v->marks[v->mark_count++] = (struct mark){p->layer, p->outcome.metrics.b.norm, i};
     }
     if (v->mark_count)
         qsort(v->marks, v->mark_count, sizeof *v->marks, compare_marks);
@@ -109,7 +110,7 @@ static size_t find_mark(const struct visit *v, const struct mark *wanted)
 
 static bool are_twins(const struct td_pair *p, const struct td_pair *q)
 {
-    const struct td_metrics *x = &p->metrics, *y = &q->metrics;
+    const struct td_metrics *x = &p->outcome.metrics, *y = &q->outcome.metrics;
     return p != q && x->count == y->count && x->b.mean == y->b.mean && x->b.norm == y->b.norm &&
            x->b.max == y->b.max && x->a.norm != y->a.norm;
 }
@@ -117,9 +118,9 @@ static bool are_twins(const struct td_pair *p, const struct td_pair *q)
 /* B has the same tensor twice where A has two different ones. */
 static void complain_of_twins(struct visit *v, const struct td_pair *p)
 {
-    if (!diverged(p) || p->layer < 0 || p->a->parameter || p->metrics.count <= 16)
+    if (!diverged(p) || p->layer < 0 || p->a->parameter || p->outcome.metrics.count <= 16)
         return;
-    const struct mark own = {p->layer, p->metrics.b.norm, 0};
+    const struct mark own = {p->layer, p->outcome.metrics.b.norm, 0};
     for (size_t i = find_mark(v, &own); i < v->mark_count; i++) {
         const struct td_pair *q = &v->pairs[v->marks[i].at];
         if (v->marks[i].layer != own.layer || v->marks[i].norm != own.norm)
@@ -137,14 +138,14 @@ static void complain_of_inputs(struct visit *v)
 {
     for (size_t i = 0; i < v->count; i++) {
         const struct td_pair *p = &v->pairs[i];
-        if (!p->a || !p->b || !td_pair_measured(p) || p->metrics.count < 64)
+        if (!p->a || !p->b || !td_pair_measured(p) || p->outcome.metrics.count < 64)
             continue;
-        if (diverged(p) && p->metrics.cosine < 0.2 && p->metrics.cosine > -0.2 &&
-            (!p->diagnosis || p->diagnosis->list[0].kind == TD_IS_UNKNOWN))
+        if (diverged(p) && p->outcome.metrics.cosine < 0.2 && p->outcome.metrics.cosine > -0.2 &&
+            (!p->outcome.diagnosis || p->outcome.diagnosis->list[0].kind == TD_IS_UNKNOWN))
             note(v, td_arena_printf(v->arena,
                                     "%s, the first tensor of the run, has nothing in common with its partner "
                                     "(cosine %.2f): were both given the same tokens?",
-                                    p->name, p->metrics.cosine));
+                                    p->name, p->outcome.metrics.cosine));
         return;
     }
 }
@@ -156,7 +157,7 @@ static void complain_of_cut(struct visit *v, enum td_cut cut, const char *what)
     const struct td_step *how = NULL;
     for (size_t i = 0; i < v->count; i++) {
         const struct td_pair *p = &v->pairs[i];
-        if (p->cut != cut)
+        if (p->outcome.cut != cut)
             continue;
         count++;
         example = p;
@@ -196,14 +197,14 @@ static void complain_of_shards(struct visit *v)
     size_t cut = 0;
     const struct td_pair *example = NULL;
     for (size_t i = 0; i < v->count; i++)
-        if (v->pairs[i].unlike_shards > 0 && ++cut)
+        if (v->pairs[i].outcome.unlike_shards > 0 && ++cut)
             example = example ? example : &v->pairs[i];
     if (cut)
         note(v,
              td_arena_printf(v->arena,
                              "%zu pairs were compared with the first shard alone (%s: %d other shards are no "
                              "copies of it): the other side holds the part of one rank",
-                             cut, example->name, example->unlike_shards));
+                             cut, example->name, example->outcome.unlike_shards));
 }
 
 /* No complaint: numbers that differ from those in the names should surprise nobody. */

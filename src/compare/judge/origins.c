@@ -28,10 +28,10 @@ static bool inherits(const struct td_pair *pairs, size_t count, const struct td_
 {
     for (size_t j = 0; j < count && !p->a->parameter; j++) {
         const struct td_pair *q = &pairs[j];
-        if (q == p || q->ruling.verdict != TD_DIVERGED)
+        if (q == p || q->outcome.ruling.verdict != TD_DIVERGED)
             continue;
-        double fed = size_of_error(&q->metrics);
-        if (fed > 0 && size_to_explain(&p->metrics) <= AMPLIFICATION * fed && td_feeds(q->a, p->a))
+        double fed = size_of_error(&q->outcome.metrics);
+        if (fed > 0 && size_to_explain(&p->outcome.metrics) <= AMPLIFICATION * fed && td_feeds(q->a, p->a))
             return true;
     }
     return false;
@@ -42,9 +42,9 @@ struct td_pair *td_origins_find(struct td_pair *pairs, size_t count)
     struct td_pair *first = NULL;
     for (size_t i = 0; i < count; i++) {
         struct td_pair *p = &pairs[i];
-        if (p->ruling.verdict != TD_DIVERGED)
+        if (p->outcome.ruling.verdict != TD_DIVERGED)
             continue;
-        p->origin = inherits(pairs, count, p) ? TD_INHERITED : TD_BORN;
+        p->outcome.origin = inherits(pairs, count, p) ? TD_INHERITED : TD_BORN;
         if (!first)
             first = p;
     }

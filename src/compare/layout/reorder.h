@@ -1,7 +1,7 @@
 /* reorder.h: B has the slabs of an axis (heads, mostly) in another order than A.
  *
  * The order is found from the values: a few elements of every slab are enough to recognise it. Whether it is
- * how B stores things or a mistake is not decided here (session/repair.h).
+ * how B stores things or a mistake is not decided here (layout/stored.h).
  */
 #ifndef TD_COMPARE_LAYOUT_REORDER_H
 #define TD_COMPARE_LAYOUT_REORDER_H

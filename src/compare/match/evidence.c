@@ -433,12 +433,25 @@ static tdbg_status pair_ends(struct hearing *h, enum td_which which, struct tdbg
     return TDBG_OK;
 }
 
+/* What values could tell nothing of is left to the strategies that go by names. */
+static bool was_heard(const struct td_schemes *s, const struct td_scheme *scheme)
+{
+    for (size_t i = 0; i < scheme->count; i++) {
+        const struct td_reading *r = s->readings[scheme->items[i]];
+        if (r && r->count && !r->prints[0].constant)
+            return true;
+    }
+    return false;
+}
+
 static void close_rest(struct hearing *h)
 {
     for (enum td_which s = TD_SIDE_A; s <= TD_SIDE_B; s++)
-        for (size_t k = 0; k < h->schemes[s].count; k++)
-            for (size_t i = 0; i < h->schemes[s].list[k].count; i++)
-                h->m->closed[s][h->schemes[s].list[k].items[i]] = true;
+        for (size_t k = 0; k < h->schemes[s].count; k++) {
+            const struct td_scheme *scheme = &h->schemes[s].list[k];
+            for (size_t i = 0; i < scheme->count && was_heard(&h->schemes[s], scheme); i++)
+                h->m->closed[s][scheme->items[i]] = true;
+        }
 }
 
 tdbg_status td_match_by_evidence(struct td_matching *m, const char *argument, struct tdbg_error *error)
