@@ -45,7 +45,7 @@ function NamesField({ form, errors, set }: Omit<FieldProps, "label" | "field">) 
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>Names of an engine</label>
+      <label for={id}>Engine's names</label>
       <textarea id={id} class="mono" rows={form.names ? 4 : 2} value={form.names} placeholder={"blk{L}_q = layers.{L}.q_proj"} spellcheck={false}
         aria-invalid={errors.names !== undefined} aria-describedby={`${id}-error`} onInput={(event) => set("names", event.currentTarget.value)} />
       <span class="field-error" id={`${id}-error`} role="alert">{errors.names}</span>

@@ -43,9 +43,11 @@ function Also({ pair, side }: { pair: Pair; side: "a" | "b" }) {
   if (names.length === 0) return null;
   return (
     <p class="pairing-line" title={names.join("\n")}>
-      <span class="dim">{letter} is also </span>
-      {names.slice(0, SOME).map((name, i) => <span key={name}>{i > 0 && ", "}<span class="mono">{name}</span></span>)}
-      {names.length > SOME && <span class="dim"> and {count(names.length - SOME)} more</span>}
+      <span class="dim">{letter} is also</span>
+      <span>
+        {names.slice(0, SOME).map((name, i) => <span key={name}>{i > 0 && ", "}<span class="mono">{name}</span></span>)}
+        {names.length > SOME && <span class="dim"> and {count(names.length - SOME)} more</span>}
+      </span>
     </p>
   );
 }
