@@ -78,6 +78,82 @@ test("a row without a partner dragged onto one of the other side makes a pair", 
   await bench.quiet(page);
 });
 
+/** Two dumps of four layers under names of two engines; nothing pairs by name. */
+function engines() {
+  const side = (name, seed) => Object.fromEntries([0, 1, 2, 3].flatMap((n) => ["q", "k"].map((what, i) => [name(n, what), { shape: [3, 5 + i], values: noise(3 * (5 + i), seed + 2 * n + i) }])));
+  return [safetensors(bench.path("engine_a.safetensors"), side((n, what) => `model.layers.${n}.${what}_proj`, 1)),
+    safetensors(bench.path("engine_b.safetensors"), side((n, what) => `Z${what}-${n + 1}`, 1))];
+}
+
+async function dragOnto(page, row, other, { shift = false } = {}) {
+  await row.hover();
+  const grip = await row.locator(".grip").boundingBox(), target = await other.boundingBox();
+  await page.mouse.move(grip.x + 8, grip.y + 12);
+  await page.mouse.down();
+  await page.mouse.move(target.x + 200, target.y + target.height / 2, { steps: 6 });
+  await page.locator(".drop.onto").waitFor();
+  if (shift) await page.keyboard.down("Shift");
+  await page.mouse.up();
+  if (shift) await page.keyboard.up("Shift");
+}
+
+test("one pair dragged by hand is one in every layer; with Shift it is alone", async () => {
+  const id = await bench.compare(...engines(), { match: "exact" });
+  const page = await bench.page(`/c/${id}?group=none`);
+  const row = (name) => page.locator(".row.pair", { hasText: name });
+  await page.getByRole("heading", { name: "No tensor of A has a partner in B" }).waitFor();
+  await dragOnto(page, row("model.layers.2.q_proj"), row("Zq-3"));
+  await page.getByText("Paired in every layer: model.layers.{L}.q_proj with Zq-{L+1}").waitFor();
+  await page.locator(".chip.unmatched", { hasText: "8 unmatched" }).waitFor();
+  await page.locator(".coverage", { hasText: "50 %" }).waitFor();
+  await dragOnto(page, row("model.layers.2.k_proj"), row("Zk-3"), { shift: true });
+  await page.locator(".chip.unmatched", { hasText: "6 unmatched" }).waitFor();
+  assert.deepEqual((await bench.json("GET", `/comparisons/${id}`)).settings.pairs,
+    [{ a: "model.layers.{L}.q_proj", b: "Zq-{L+1}" }, { a: "model.layers.2.k_proj", b: "Zk-3" }]);
+  await bench.quiet(page);
+});
+
+test("the dialog says what a pair means for the other layers", async () => {
+  const id = await bench.compare(...engines(), { match: "exact" });
+  const page = await bench.page(`/c/${id}`);
+  await page.getByRole("button", { name: "Pair by hand…" }).click();
+  await page.locator(".tensors button", { hasText: "model.layers.0.q_proj" }).click();
+  await page.locator(".tensors button", { hasText: "Zq-1" }).click();
+  await page.getByText("model.layers.{L}.q_proj with Zq-{L+1}").waitFor();
+  await page.getByLabel("In every layer").uncheck();
+  await page.getByRole("button", { name: "Pair and compare again" }).click();
+  await page.locator(".chip.unmatched", { hasText: "14 unmatched" }).waitFor();
+  await bench.quiet(page);
+});
+
+test("by template: one row for all layers, with how it was found; what has no partner is in its place", async () => {
+  const id = await bench.compare(...engines(), { match: "manual", pairs: [{ a: "model.layers.{L}.q_proj", b: "Zq-{L+1}" }] });
+  const page = await bench.page(`/c/${id}?group=template`);
+  const group = page.locator(".row.group", { hasText: "q_proj" });
+  await group.getByText("by hand").waitFor();
+  await page.locator(".row.group", { hasText: "k_proj" }).waitFor();
+  await group.click();
+  await page.locator(".row.pair", { hasText: "layer 2" }).click();
+  await page.getByText("Paired by hand").waitFor();
+  await bench.quiet(page);
+});
+
+test("too little paired is no agreement", async () => {
+  const id = await bench.compare(...engines(), { match: "manual", pairs: [{ a: "model.layers.0.q_proj", b: "Zq-1" }] });
+  const page = await bench.page(`/c/${id}`);
+  await page.getByRole("heading", { name: "Not enough is paired to say" }).waitFor();
+  assert.equal(await page.getByText("They agree").count(), 0);
+  await page.getByRole("button", { name: "Change the matching" }).click();
+  await page.getByLabel("Coverage needed").fill("0.1");
+  await page.getByRole("dialog").getByRole("button", { name: "Compare again" }).click();
+  await page.getByRole("heading", { name: "They agree" }).waitFor();
+  await page.getByText("12 % of A and 12 % of B have a partner.").waitFor();
+  await bench.quiet(page);
+  const list = await bench.page("/");
+  await list.locator(`.recent-row:has(a[href="/c/${id}"])`).getByText("agree", { exact: true }).waitFor();
+  await bench.quiet(list);
+});
+
 test("a regular expression pairs what the strategies cannot", async () => {
   const mirrored = safetensors(bench.path("mirrored.safetensors"),
     Object.fromEntries([1, 2, 3].map((n) => [`${n}#`, { shape: [3, 5], values: noise(15, 80 + n) }])));

@@ -45,6 +45,9 @@ export const percent = (share: number) => `${Math.round(share * 100)} %`;
 
 const ROUNDING = 1e-13;
 
+/** A share that is rounded down: 100 % are all. */
+export const shareText = (share: number) => (share > 0 && share < 0.01 ? "<1 %" : `${Math.floor(share * 100)} %`);
+
 /** Cosine near 1 says nothing in three digits: what is missing from 1 does. */
 export function similarity(x: Num): string {
   const v = number(x);
@@ -81,7 +84,7 @@ export function ends(text: string): [head: string, tail: string] {
  * of one kind it is all that tells them apart, so it is not cut.
  */
 export function aroundNumber(head: string): [before: string, numbered: string, after: string] {
-  const found = /(?<=^|[./])[A-Za-z]+[._ ]\d+(?=[._/,]|$)/.exec(head);
+  const found = /(?<=^|[./])[A-Za-z]+[._ ](?:\d+|\{L\})(?=[._/,]|$)/.exec(head);
   if (!found) return [head, "", ""];
   const end = found.index + found[0].length;
   return [head.slice(0, found.index), found[0], head.slice(end)];

@@ -43,6 +43,9 @@ export interface Settings {
   reference?: string;
   layout?: string;
   top?: number;
+  coverage?: number;
+  /** What is in a file of names, or its object. */
+  names?: string | Record<string, string>;
   pairs?: ManualPair[];
 }
 
@@ -54,6 +57,9 @@ export interface Summary {
   errors: number;
   only_a: number;
   only_b: number;
+  /** Share of each side that has a partner; results of older servers have none. */
+  coverage?: { a: number; b: number };
+  enough?: boolean;
   /** Of an exploration. */
   tensors?: number;
   bytes?: number;
@@ -136,6 +142,13 @@ export interface Pair {
   stage: string;
   name: string;
   strategy: string;
+  /** How likely the two belong together, and what speaks for it. */
+  sure?: number;
+  evidence?: string | null;
+  /** All names of a tensor that has several, the best first. */
+  aliases?: { a: string[]; b: string[] };
+  /** The names with {L} for the layer. */
+  template?: { a: string | null; b: string | null } | null;
   verdict: Verdict;
   reason: string;
   a: TensorInfo | null;

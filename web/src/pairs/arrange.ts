@@ -1,9 +1,10 @@
 // Which pairs the list shows, in which order, under which headings. Pure: from the result and the choices of the
 // address to rows of equal height.
 import type { Pair, Verdict } from "../model";
+import { aliasesOf, templateOf } from "./layers";
 import { errorOf, isUnmatched, sizeOf } from "./measure";
 
-export const GROUPS = { layer: "layer", name: "name", similarity: "similarity", none: "nothing" } as const;
+export const GROUPS = { layer: "layer", template: "template", name: "name", similarity: "similarity", none: "nothing" } as const;
 export type Group = keyof typeof GROUPS;
 
 export const SORTS = {
@@ -62,7 +63,7 @@ const searchable = new WeakMap<Pair, string>();
 export function namesOf(pair: Pair): string {
   let text = searchable.get(pair);
   if (text === undefined) {
-    text = [...new Set([pair.name, pair.a?.name, pair.b?.name, pair.diagnosis?.[0]?.kind])].filter(Boolean).join("\n");
+    text = [...new Set([pair.name, pair.a?.name, pair.b?.name, ...aliasesOf(pair, "a"), ...aliasesOf(pair, "b"), pair.diagnosis?.[0]?.kind])].filter(Boolean).join("\n");
     searchable.set(pair, text);
   }
   return text;
@@ -129,6 +130,10 @@ function headingOf(pair: Pair, group: Group): [key: string, label: string] {
       const pattern = pair.layer === null ? pair.name.replace(/\d+/g, "*") : pair.stage;
       return [pattern, pattern];
     }
+    case "template": {
+      const template = templateOf(pair);
+      return [template, template];
+    }
     case "similarity":
       return bandOf(pair);
     case "none":
@@ -162,6 +167,10 @@ export function arrange(pairs: readonly Pair[], choices: Choices, test: Test, is
   const groups = grouped(list, choices.group);
   const rows: Row[] = [];
   for (const group of groups) {
+    if (choices.group === "template" && group.pairs.length === 1) { // what no other layer has stands for itself
+      rows.push({ kind: "pair", pair: group.pairs[0]!, group: null });
+      continue;
+    }
     const open = groups.length === 1 || isOpen(group.key);
     rows.push({ ...group, open });
     if (open) for (const pair of group.pairs) rows.push({ kind: "pair", pair, group: group.key });

@@ -2,8 +2,10 @@
 import { count, exact, kindWords, percent, placeOf, plural, shape, short } from "../../format";
 import type { DiffResult, Pair } from "../../model";
 import { openFirstDivergence } from "../../pairs/list";
-import { errorOf, findingsOf, isLost, timesFloor } from "../../pairs/measure";
+import { errorOf, findingsOf, isLost, isUnmatched, timesFloor } from "../../pairs/measure";
 import { pairAddress } from "../../router";
+import { coverageWords, isEnough } from "./coverage";
+import { startPairing } from "./pairing";
 import { settingsOpen } from "./SettingsPanel";
 
 function Size({ pair }: { pair: Pair }) {
@@ -37,13 +39,28 @@ function Findings({ pair }: { pair: Pair }) {
   );
 }
 
-function Diverged({ id, pair }: { id: string; pair: Pair }) {
+/** What stands right before the first divergence and was compared with nothing: the mistake may be in there. */
+function Gap({ result, pair }: { result: DiffResult; pair: Pair }) {
+  const gap: Pair[] = [];
+  for (let at = pair.index - 1; at >= 0; at--) {
+    const before = result.pairs[at]!;
+    if (before.verdict === "identical" || before.verdict === "within") break;
+    if (isUnmatched(before) && !/(^|\.)(weight|bias)$/.test(before.stage)) gap.unshift(before);
+  }
+  if (gap.length === 0) return null;
+  const named = gap.slice(0, 3).map((one) => `${placeOf(one)} of ${one.a ? "A" : "B"}`).join("; ");
+  return <p class="facts">Before it, {gap.length === 1 ? "one tensor has" : `${count(gap.length)} tensors have`} no partner ({named}{gap.length > 3 ? "; …" : ""}): the mistake may be in there.</p>;
+}
+
+function Diverged({ id, pair, result }: { id: string; pair: Pair; result: DiffResult }) {
   return (
     <>
       <p class="eyebrow">First divergence</p>
       <h2><a href={pairAddress(id, pair.index)} onClick={(event) => { event.preventDefault(); openFirstDivergence(); }}>{placeOf(pair)}</a></h2>
       <Size pair={pair} />
       <Findings pair={pair} />
+      <Gap result={result} pair={pair} />
+      {!isEnough(result.summary) && <p class="facts doubt">Only {coverageWords(result.summary)}: the first mistake may be in what has none.</p>}
       <p><button type="button" class="primary" onClick={openFirstDivergence}>Open it <kbd>g</kbd></button></p>
     </>
   );
@@ -68,13 +85,25 @@ function Outcome({ result }: { result: DiffResult }) {
         <p><button type="button" class="primary" onClick={() => (settingsOpen.value = true)}>Change the matching</button></p>
       </>
     );
+  if (!isEnough(summary))
+    return (
+      <>
+        <p class="eyebrow">No answer</p>
+        <h2>Not enough is paired to say</h2>
+        <p class="facts">Only {coverageWords(summary)}. What is paired shows no divergence; the rest was compared with nothing.</p>
+        <p class="buttons">
+          <button type="button" class="primary" onClick={() => (settingsOpen.value = true)}>Change the matching</button>
+          {summary.only_a > 0 && summary.only_b > 0 && <button type="button" onClick={() => startPairing(null)}>Pair by hand…</button>}
+        </p>
+      </>
+    );
   const compared = summary.identical + summary.within;
   if (summary.errors > 0)
     return (
       <>
         <p class="eyebrow">Not all could be compared</p>
         <h2>{plural(summary.errors, "pair")} could not be compared</h2>
-        <p class="facts">The other {compared} agree.</p>
+        <p class="facts">The other {compared} agree; {coverageWords(summary)}.</p>
       </>
     );
   return (
@@ -83,6 +112,7 @@ function Outcome({ result }: { result: DiffResult }) {
       <h2>They agree</h2>
       {summary.within === 0 ? <p class="facts">Every value of {summary.identical === 1 ? "the pair" : `all ${count(summary.identical)} pairs`} is the same.</p>
         : <p class="facts">{plural(summary.identical, "pair")} identical, {count(summary.within)} within what rounding allows.</p>}
+      {summary.coverage && (summary.coverage.a < 1 || summary.coverage.b < 1) && <p class="facts">{coverageWords(summary)}.</p>}
       {summary.within > 0 && <Closest result={result} />}
     </>
   );
@@ -90,9 +120,10 @@ function Outcome({ result }: { result: DiffResult }) {
 
 export function FirstCard({ id, result }: { id: string; result: DiffResult }) {
   const first = result.first_divergence && result.pairs[result.first_divergence.index];
+  const kind = first ? " diverged" : isEnough(result.summary) ? "" : " unsure";
   return (
-    <section class={`panel first-card${first ? " diverged" : ""}`} aria-label="Outcome">
-      {first ? <Diverged id={id} pair={first} /> : <Outcome result={result} />}
+    <section class={`panel first-card${kind}`} aria-label="Outcome">
+      {first ? <Diverged id={id} pair={first} result={result} /> : <Outcome result={result} />}
     </section>
   );
 }

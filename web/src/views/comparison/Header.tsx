@@ -8,6 +8,7 @@ import { openHelp } from "../../ui/Help";
 import { SettingsIcon, SunMoonIcon } from "../../ui/icons";
 import { Mark } from "../../ui/Mark";
 import { Name } from "../../ui/Name";
+import { Coverage } from "./coverage";
 import { ExportMenu } from "./ExportMenu";
 import { settingsOpen } from "./SettingsPanel";
 
@@ -65,7 +66,7 @@ export function ComparisonHeader({ comparison }: { comparison: Comparison }) {
     <TopBar>
       <div class="subject">
         <Sides comparison={comparison} />
-        {isDiff && comparison.status === "done" && comparison.summary && <Chips summary={comparison.summary} />}
+        {isDiff && comparison.status === "done" && comparison.summary && <><Chips summary={comparison.summary} /><Coverage summary={comparison.summary} /></>}
       </div>
       <div class="actions">
         {isDiff && <button type="button" onClick={() => (settingsOpen.value = true)} title="Matching and tolerance (s)"><SettingsIcon /> Settings</button>}

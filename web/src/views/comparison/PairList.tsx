@@ -7,7 +7,7 @@ import { isUnmatched } from "../../pairs/measure";
 import { comparison, diff } from "../../state";
 import { VirtualRows } from "../../ui/VirtualRows";
 import { GroupRowView, PairRowView } from "./PairRows";
-import { pairByHand, startPairing } from "./pairing";
+import { pairByHand, startPairing, templatesOf } from "./pairing";
 import { useRowDrag, type Drop } from "./rowDrag";
 
 const ROW = 28;
@@ -42,11 +42,13 @@ function Heads() {
   );
 }
 
+const inEveryLayer = (x: Row | undefined, y: Row | undefined) => x?.kind === "pair" && y?.kind === "pair" && templatesOf(x.pair, y.pair) !== null;
+
 /** What a drop means: a pair made by hand, or another order. */
-function dropped(rows: readonly Row[], from: number, drop: Drop): void {
+function dropped(rows: readonly Row[], from: number, drop: Drop, alone: boolean): void {
   const row = rows[from]!, target = rows[drop.at];
   if (drop.onto && row.kind === "pair" && target?.kind === "pair") {
-    void pairByHand(row.pair, target.pair);
+    void pairByHand(row.pair, target.pair, !alone);
     return;
   }
   void reorder(indicesOf(row), spotOf(rows, row, drop.at));
@@ -63,7 +65,7 @@ function spotOf(rows: readonly Row[], row: Row, at: number): Spot {
 export function PairList({ opened }: { opened: number | null }) {
   const body = useRef<HTMLDivElement>(null);
   const { rows } = arranged.value;
-  const { drag, begin } = useRowDrag({ body, rows, height: ROW, onDrop: (from, drop) => dropped(rows, from, drop) });
+  const { drag, begin } = useRowDrag({ body, rows, height: ROW, onDrop: (from, drop, alone) => dropped(rows, from, drop, alone) });
   const at = cursor.value === null ? -1 : rows.findIndex((row) => rowKey(row) === cursor.value);
   const first = diff.value?.first_divergence?.index ?? null;
   const id = comparison.value?.id ?? "";
@@ -71,7 +73,7 @@ export function PairList({ opened }: { opened: number | null }) {
   const render = (index: number) => {
     const row = rows[index]!;
     const shared = { index, top: index * ROW, current: index === at, onGrip: (event: PointerEvent) => begin(index, event) };
-    if (row.kind === "group") return <GroupRowView key={`g${row.key}`} row={row} {...shared}
+    if (row.kind === "group") return <GroupRowView key={`g${row.key}`} row={row} {...shared} templates={choices.value.group === "template"}
       onToggle={() => { cursor.value = row.key; toggleGroup(row.key); }} />;
     return <PairRowView key={row.pair.index} row={row} id={id} {...shared} opened={row.pair.index === opened} first={row.pair.index === first}
       onOpen={() => openPair(row.pair.index)} onPair={() => isUnmatched(row.pair) && startPairing(row.pair)} />;
@@ -81,7 +83,11 @@ export function PairList({ opened }: { opened: number | null }) {
       aria-rowcount={rows.length + 1} aria-activedescendant={at >= 0 ? `row-${at}` : undefined}>
       <Heads />
       <VirtualRows count={rows.length} height={ROW} reveal={at >= 0 ? at : null} covered={COVERED} body={body} render={render} />
-      {drag?.drop && <div class={drag.drop.onto ? "drop onto" : "drop"} style={{ transform: `translateY(${drag.drop.at * ROW}px)` }} aria-hidden="true" />}
+      {drag?.drop && (
+        <div class={drag.drop.onto ? "drop onto" : "drop"} style={{ transform: `translateY(${drag.drop.at * ROW}px)` }} aria-hidden="true">
+          {drag.drop.onto && inEveryLayer(rows[drag.from], rows[drag.drop.at]) && <span class="drop-words">in every layer · Shift: only here</span>}
+        </div>
+      )}
       {rows.length === 0 && <p class="empty">No pair passes the filters.</p>}
     </div>
   );

@@ -1,7 +1,8 @@
 // One row of the list: a heading with what its pairs come to, or a pair.
-import { count, exact, placeOf, shape, short, similarity } from "../../format";
+import { count, exact, placeOf, shape, shareText, short, similarity } from "../../format";
 import type { Pair, Verdict } from "../../model";
 import type { GroupRow, PairRow } from "../../pairs/arrange";
+import { aliasesOf, doubtOf, foundBy, templateOf } from "../../pairs/layers";
 import { errorOf, isLost, isUnmatched, lostWord, measured, shapeOf, timesFloor, typesOf, VERDICT_WORDS, whyOf } from "../../pairs/measure";
 import { pairAddress } from "../../router";
 import { GripIcon, LinkIcon } from "../../ui/icons";
@@ -50,16 +51,45 @@ function ErrorCell({ pair, what }: { pair: Pair | null; what: string }) {
   );
 }
 
-export function GroupRowView({ row, index, top, current, onGrip, onToggle }: RowProps & { row: GroupRow; onToggle: () => void }) {
+/** That the two belong together is likely, not certain: how likely. */
+function Doubt({ sure, evidence }: { sure: number | null; evidence?: string | null | undefined }) {
+  if (sure === null) return null;
+  return <span class="tag doubt" title={evidence ?? "How sure it is that the two belong together"}>{shareText(sure)} sure</span>;
+}
+
+/** Both names of what is the same in all layers. */
+function TemplateName({ label }: { label: string }) {
+  const [a, b] = label.split(" → ");
+  return (
+    <span class="template mono" title={label}>
+      <Name text={a!} title={label} />{b !== undefined && <span class="partner"><Name text={b} title={label} /></span>}
+    </span>
+  );
+}
+
+/** How the pairs of a group were found; the least sure of them speaks for all. */
+function Found({ pairs }: { pairs: readonly Pair[] }) {
+  const paired = pairs.filter((pair) => !isUnmatched(pair));
+  const strategies = [...new Set(paired.map((pair) => foundBy(pair.strategy)))];
+  const least = paired.reduce<Pair | null>((x, y) => (doubtOf(y) !== null && (x === null || y.sure! < x.sure!) ? y : x), null);
+  return (
+    <span class="cell found" role="gridcell" title={strategies.length ? `paired by ${strategies.join(", ")}` : ""}>
+      {least && <Doubt sure={doubtOf(least)} evidence={least.evidence} />}{strategies.length > 0 && <span class="dim">by {strategies.join(", ")}</span>}
+    </span>
+  );
+}
+
+export function GroupRowView({ row, index, top, current, templates, onGrip, onToggle }: RowProps & { row: GroupRow; templates: boolean; onToggle: () => void }) {
   const counts = tally(row.pairs);
   const compared = row.pairs.filter((pair) => !Number.isNaN(errorOf(pair)));
   const worst = compared.length ? compared.reduce((x, y) => (errorOf(y) > errorOf(x) ? y : x)) : null;
   return (
-    <div class={`row group${current ? " current" : ""}`} role="row" id={`row-${index}`} aria-rowindex={index + 2} aria-level={1}
+    <div class={`row group${templates ? " of-template" : ""}${current ? " current" : ""}`} role="row" id={`row-${index}`} aria-rowindex={index + 2} aria-level={1}
       aria-expanded={row.open} aria-selected={current} style={{ top: `${top}px` }} onClick={onToggle}>
       <span class="cell heading" role="gridcell">
         <Grip onGrip={onGrip} /><span class="chevron" aria-hidden="true">{row.open ? "▾" : "▸"}</span>
-        <Name text={row.label} /><span class="dim tally-count">{count(row.pairs.length)}</span>
+        {templates && counts[0] && <Mark verdict={counts[0][0]} />}
+        {templates ? <TemplateName label={row.label} /> : <Name text={row.label} />}{counts.length !== 1 || !templates ? <span class="dim tally-count">{count(row.pairs.length)}</span> : null}
       </span>
       <span class="cell tally" role="gridcell">
         {counts.map(([verdict, n]) => (
@@ -69,6 +99,7 @@ export function GroupRowView({ row, index, top, current, onGrip, onToggle }: Row
         ))}
       </span>
       <ErrorCell pair={worst} what="largest relative error" />
+      {templates && <Found pairs={row.pairs} />}
     </div>
   );
 }
@@ -90,17 +121,20 @@ const LONG = 32;
 /** What the heading has said already is left out. A long name is cut in the middle, where its layer stands: there the place is told. */
 function titleOf({ pair, group }: PairRow): string {
   if (pair.layer !== null && group === String(pair.layer)) return pair.stage;
-  if (pair.layer !== null && group === pair.stage) return `layer ${pair.layer}`;
+  if (pair.layer !== null && (group === pair.stage || (group !== null && group === templateOf(pair)))) return `layer ${pair.layer}`;
   return pair.name.length > LONG ? placeOf(pair) : pair.name;
 }
 
 function PairName({ row, id, first }: { row: PairRow; id: string; first: boolean }) {
   const { pair } = row;
   const names = [...new Set([pair.a?.name, pair.b?.name])].filter(Boolean);
+  const also = (["a", "b"] as const).flatMap((side) => aliasesOf(pair, side).map((name) => `${side.toUpperCase()} also: ${name}`));
   return (
     <span class="cell title" role="gridcell">
-      <a href={pairAddress(id, pair.index)} tabIndex={-1}><Name text={titleOf(row)} title={names.join("\n")} /></a>
+      <a href={pairAddress(id, pair.index)} tabIndex={-1}><Name text={titleOf(row)} title={[...names, ...also].join("\n")} /></a>
       {first && <span class="tag">first</span>}
+      <Doubt sure={doubtOf(pair)} evidence={pair.evidence} />
+      {also.length > 0 && <span class="also dim" title={also.join("\n")}>+{count(also.length)} {also.length === 1 ? "name" : "names"}</span>}
       {pair.b && !OBVIOUS.has(pair.strategy) && <span class="partner"><Name text={pair.b.name} /></span>}
     </span>
   );

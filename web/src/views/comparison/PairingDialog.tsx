@@ -6,7 +6,7 @@ import type { ManualPair, Pair, TensorInfo } from "../../model";
 import { comparison, diff } from "../../state";
 import { Dialog } from "../../ui/Dialog";
 import { Name } from "../../ui/Name";
-import { applyPairs, pairByHand, pairingOpen } from "./pairing";
+import { applyPairs, pairByHand, pairingOpen, templatesOf } from "./pairing";
 
 const close = () => (pairingOpen.value = null);
 const sideOf = (pair: Pair): TensorInfo => (pair.a ?? pair.b)!;
@@ -66,9 +66,11 @@ export function PairingDialog({ preset }: { preset: Pair | null }) {
   const [a, setA] = useState<Pair | null>(preset?.verdict === "only_a" ? preset : null);
   const [b, setB] = useState<Pair | null>(preset?.verdict === "only_b" ? preset : null);
   const [busy, setBusy] = useState(false);
+  const [every, setEvery] = useState(true);
+  const templates = a && b ? templatesOf(a, b) : null;
   const pair = async (x: Pair, y: Pair) => {
     setBusy(true);
-    if (await pairByHand(x, y)) close();
+    if (await pairByHand(x, y, every)) close();
     else setBusy(false);
   };
   const drop = (dragged: number, target: Pair) => {
@@ -85,6 +87,11 @@ export function PairingDialog({ preset }: { preset: Pair | null }) {
             <Column title="Only in A" pairs={onlyA} chosen={a} other={b} onChoose={setA} onDrop={drop} />
             <Column title="Only in B" pairs={onlyB} chosen={b} other={a} onChoose={setB} onDrop={drop} />
           </div>
+          <label class="every">
+            <input type="checkbox" checked={every} onChange={(event) => setEvery(event.currentTarget.checked)} />
+            <span>In every layer <span class="dim">{templates ? <span class="mono">{templates.a} with {templates.b}</span>
+              : a && b ? "one of the two names has no layer: only these" : "where both names have a layer"}</span></span>
+          </label>
           <div class="buttons"><button type="button" class="primary" disabled={!a || !b || busy} onClick={() => a && b && void pair(a, b)}>Pair and compare again</button></div>
         </>
       ) : <p class="dim">No tensor is left to be paired.</p>}

@@ -40,6 +40,19 @@ function TextField({ label, field, form, errors, set, placeholder, mono }: Field
   );
 }
 
+/** What somebody's own engine calls its tensors, a line each. */
+function NamesField({ form, errors, set }: Omit<FieldProps, "label" | "field">) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>Engine's names</label>
+      <textarea id={id} class="mono" rows={form.names ? 4 : 2} value={form.names} placeholder={"blk{L}_q = layers.{L}.q_proj"} spellcheck={false}
+        aria-invalid={errors.names !== undefined} aria-describedby={`${id}-error`} onInput={(event) => set("names", event.currentTarget.value)} />
+      <span class="field-error" id={`${id}-error`} role="alert">{errors.names}</span>
+    </div>
+  );
+}
+
 function Matching(props: Omit<FieldProps, "label" | "field">) {
   const { form, set } = props;
   const id = useId();
@@ -60,6 +73,8 @@ function Matching(props: Omit<FieldProps, "label" | "field">) {
       )}
       {form.strategy === "chain" && <TextField {...props} label="Chain" field="chain" placeholder="exact,regex:a(\d+)=>b\1,shape" mono />}
       {["auto", "fuzzy", "chain"].includes(form.strategy) && <TextField {...props} label="Similarity needed" field="threshold" placeholder="0.6" />}
+      <NamesField {...props} />
+      <TextField {...props} label="Coverage needed" field="coverage" placeholder="0.5" />
       <TextField {...props} label="Layout of B" field="layout" placeholder="b h t d -> t h d" mono />
     </fieldset>
   );

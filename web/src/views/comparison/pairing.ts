@@ -1,6 +1,7 @@
 // Pairs made by hand: they come before every strategy, and the comparison is made again with them.
 import { signal } from "@preact/signals";
 import type { ManualPair, Pair } from "../../model";
+import { everyLayer, layeredOf } from "../../pairs/layers";
 import { compareAgain, comparison, message } from "../../state";
 import { notify } from "../../ui/Notices";
 
@@ -22,12 +23,25 @@ export async function applyPairs(pairs: ManualPair[]): Promise<boolean> {
   }
 }
 
-/** Adds a pair; a tensor that was paired by hand before is taken out of that pair. */
-export async function pairByHand(x: Pair, y: Pair): Promise<boolean> {
-  const a = (x.verdict === "only_a" ? x : y).a?.name, b = (x.verdict === "only_b" ? x : y).b?.name;
+const sidesOf = (x: Pair, y: Pair): [a: Pair, b: Pair] => (x.verdict === "only_a" ? [x, y] : [y, x]);
+
+/** Both names with {L} for the layer; null where one has none. */
+export function templatesOf(x: Pair, y: Pair): ManualPair | null {
+  const [a, b] = sidesOf(x, y);
+  return everyLayer(layeredOf(a, "a"), layeredOf(b, "b"));
+}
+
+/** Adds a pair, in every layer where both names have one; what was paired by hand before is taken out of that pair. */
+export async function pairByHand(x: Pair, y: Pair, inEveryLayer = true): Promise<boolean> {
+  const [left, right] = sidesOf(x, y);
+  const a = left.a?.name, b = right.b?.name;
   if (a === undefined || b === undefined) return false;
-  const others = (comparison.value?.settings.pairs ?? []).filter((pair) => pair.a !== a && pair.b !== b);
-  return applyPairs([...others, { a, b }]);
+  const templates = inEveryLayer ? templatesOf(x, y) : null;
+  const added = templates ?? { a, b };
+  const gone = (pair: ManualPair) => pair.a === a || pair.b === b || pair.a === added.a || pair.b === added.b;
+  const done = await applyPairs([...(comparison.value?.settings.pairs ?? []).filter((pair) => !gone(pair)), added]);
+  if (done && templates) notify(`Paired in every layer: ${templates.a} with ${templates.b}`);
+  return done;
 }
 
 /** The pairs of a pairs file (docs/diff.md); throws a sentence when it is none. */

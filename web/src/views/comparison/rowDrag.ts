@@ -19,7 +19,8 @@ interface Options {
   body: RefObject<HTMLDivElement | null>;
   rows: readonly Row[];
   height: number;
-  onDrop: (from: number, drop: Drop) => void;
+  /** `alone`: with Shift, which means this one and no other. */
+  onDrop: (from: number, drop: Drop, alone: boolean) => void;
 }
 
 const EDGE = 40; // pixels at the ends of the pane where it scrolls by itself
@@ -86,7 +87,7 @@ export function useRowDrag({ body, rows, height, onDrop }: Options) {
       if (ended instanceof KeyboardEvent && ended.key !== "Escape") return;
       const drop = ended.type === "pointerup" ? last.current?.drop : null;
       end();
-      if (drop) onDrop(from, drop);
+      if (drop) onDrop(from, drop, (ended as PointerEvent).shiftKey);
     };
     for (const type of ["pointerup", "pointercancel", "keydown"]) window.addEventListener(type, finish, true);
     window.addEventListener("pointermove", move);

@@ -10,6 +10,9 @@ export interface Form {
   to: string;
   chain: string;
   threshold: string;
+  coverage: string;
+  /** Lines of a file of names. */
+  names: string;
   rule: Rule;
   rtol: string;
   atol: string;
@@ -45,6 +48,8 @@ export function formOf(settings: Settings): Form {
     to: regex?.[2] ?? "",
     chain: match,
     threshold: settings.threshold === undefined ? "" : String(settings.threshold),
+    coverage: settings.coverage === undefined ? "" : String(settings.coverage),
+    names: typeof settings.names === "object" ? Object.entries(settings.names).map((rule) => rule.join(" = ")).join("\n") : settings.names ?? "",
     rule: settings.reference !== undefined ? "reference" : own ? "tolerance" : settings.policy ?? "noise",
     rtol: settings.rtol === undefined ? "" : String(settings.rtol),
     atol: settings.atol === undefined ? "" : String(settings.atol),
@@ -54,7 +59,7 @@ export function formOf(settings: Settings): Form {
   };
 }
 
-function numberIn(form: Form, field: "threshold" | "rtol" | "atol", most: number, errors: Errors): number | undefined {
+function numberIn(form: Form, field: "threshold" | "coverage" | "rtol" | "atol", most: number, errors: Errors): number | undefined {
   const text = form[field].trim();
   if (text === "") return undefined;
   const value = Number(text);
@@ -98,6 +103,9 @@ export function settingsOf(form: Form): { settings: Settings; errors: Errors } {
   const match = matchOf(form, errors), threshold = numberIn(form, "threshold", 1, errors);
   if (match !== undefined) settings.match = match;
   if (threshold !== undefined) settings.threshold = threshold;
+  const coverage = numberIn(form, "coverage", 1, errors);
+  if (coverage !== undefined) settings.coverage = coverage;
+  if (form.names.trim()) settings.names = form.names;
   if (form.layout.trim()) settings.layout = form.layout.trim();
   return { settings: { ...settings, ...form.unseen }, errors };
 }
@@ -105,7 +113,7 @@ export function settingsOf(form: Form): { settings: Settings; errors: Errors } {
 /** The field that a sentence of the server is about. */
 export function placeError(sentence: string, form: Form): Errors {
   const fields: [RegExp, Field][] = [
-    [/threshold/i, "threshold"], [/rtol/i, "rtol"], [/atol/i, "atol"], [/layout/i, "layout"], [/reference/i, "reference"],
+    [/"names"/, "names"], [/coverage/i, "coverage"], [/threshold/i, "threshold"], [/rtol/i, "rtol"], [/atol/i, "atol"], [/layout/i, "layout"], [/reference/i, "reference"],
     [/match|regex|regular expression|strateg/i, form.strategy === "regex" ? "from" : "chain"],
   ];
   const found = fields.find(([pattern]) => pattern.test(sentence));

@@ -1,8 +1,9 @@
 // What the comparison found of this pair: verdict and rule, layout in words, diagnosis with evidence, metrics, and
 // both sides' statistics.
 import type { ComponentChildren } from "preact";
-import { count, exact, kindWords, plural, shape, short, similarity, statistic } from "../../format";
+import { count, exact, kindWords, plural, shape, shareText, short, similarity, statistic } from "../../format";
 import type { Diagnosis, Layout, Num, Pair, PairDetail, TensorInfo, TensorStats, Verdict } from "../../model";
+import { aliasesOf, doubtOf, foundBy } from "../../pairs/layers";
 import { isLost, measured } from "../../pairs/measure";
 import { Mark } from "../../ui/Mark";
 import { stepWords } from "./layout_words";
@@ -32,6 +33,40 @@ export function VerdictLine({ pair }: { pair: Pair }) {
       <span>{pair.reason}</span>
       {pair.origin && <span class="dim">{pair.origin === "born" ? "born here" : "inherited from what feeds it"}</span>}
     </p>
+  );
+}
+
+const SOME = 4;
+
+function Also({ pair, side }: { pair: Pair; side: "a" | "b" }) {
+  const names = aliasesOf(pair, side), letter = side.toUpperCase();
+  if (names.length === 0) return null;
+  return (
+    <p class="pairing-line" title={names.join("\n")}>
+      <span class="dim">{letter} is also</span>
+      <span>
+        {names.slice(0, SOME).map((name, i) => <span key={name}>{i > 0 && ", "}<span class="mono">{name}</span></span>)}
+        {names.length > SOME && <span class="dim"> and {count(names.length - SOME)} more</span>}
+      </span>
+    </p>
+  );
+}
+
+/** How the two were found, and how sure that is; other names of the same values. */
+export function PairingLines({ pair }: { pair: Pair }) {
+  const doubt = doubtOf(pair);
+  return (
+    <>
+      {pair.a && pair.b && (
+        <p class="pairing-line">
+          <span class="dim">Paired by {foundBy(pair.strategy)}</span>
+          {doubt !== null && <span class="tag doubt">{shareText(doubt)} sure</span>}
+          {pair.evidence && <span class="dim">{pair.evidence}</span>}
+        </p>
+      )}
+      <Also pair={pair} side="a" />
+      <Also pair={pair} side="b" />
+    </>
   );
 }
 

@@ -12,7 +12,7 @@ import { CompareAgain, isOutdated } from "../comparison/Standing";
 import { AxisChoice } from "./AxisChoice";
 import { type Measure, measureOf } from "./cell";
 import { ExportSlice } from "./ExportSlice";
-import { Diagnoses, LayoutLine, MetricsTable, SideLine, StatsTable, VerdictLine } from "./Facts";
+import { Diagnoses, LayoutLine, PairingLines, MetricsTable, SideLine, StatsTable, VerdictLine } from "./Facts";
 import { Find } from "./Find";
 import { useLatest } from "./latest";
 import { Look, mostInGrid, mostInRow, type View } from "./look";
@@ -54,6 +54,7 @@ function Head({ pair, tensor, detail }: { pair: Pair | null; tensor: TensorStats
       {a && <SideLine letter={pair ? "A" : ""} tensor={a} title={title} />}
       {b && <SideLine letter="B" tensor={b} title={title} />}
       {pair && <VerdictLine pair={pair} />}
+      {pair && <PairingLines pair={pair} />}
       {pair?.layout && <LayoutLine layout={pair.layout} />}
       {detail?.as_real && <p class="layout-line dim">Complex: seen as real and imaginary parts, on one more axis at the end. Metrics are of the complex numbers.</p>}
       {findings.length > 0 && <Diagnoses list={findings} />}

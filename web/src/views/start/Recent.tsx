@@ -4,6 +4,7 @@ import * as api from "../../api";
 import { ago, count, kindWords, plural, reasonOf, sideName, sideNames } from "../../format";
 import type { Comparison, Summary, Verdict } from "../../model";
 import { isUnderWay, message } from "../../state";
+import { isEnough } from "../comparison/coverage";
 import { Mark } from "../../ui/Mark";
 import { Name } from "../../ui/Name";
 import { notify } from "../../ui/Notices";
@@ -31,6 +32,7 @@ function Counts({ comparison }: { comparison: Comparison }) {
 
 /** What did not part: only what was compared can agree. */
 function agreement(summary: Summary | null): string {
+  if (summary && summary.identical + summary.within > 0 && !isEnough(summary)) return "not enough paired";
   if (!summary || summary.identical + summary.within > 0) return summary?.errors ? "the rest agrees" : "agree";
   return summary.errors > 0 ? "could not be compared" : "nothing to compare";
 }
