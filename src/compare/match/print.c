@@ -176,7 +176,7 @@ int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *
 {
     const struct td_shape *shape = &item->parts[0]->shape;
     int readings = 0;
-    if (item->part_count != 1)
+    if (item->part_count != 1 || (td_tensor_is_dense(item->parts[0]) && !item->parts[0]->view.data))
         return 0;
     for (int axis = 0; tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS; axis++)
         if (shape->size[axis] == tokens->length ||
