@@ -243,7 +243,7 @@ static bool agrees_with_any(const struct hearing *h, const struct td_scheme *a, 
 static int64_t find_clean(const struct hearing *h)
 {
     const struct td_schemes *a = &h->schemes[0];
-    int64_t clean = 0, last = -1;
+    int64_t clean = -1, last = -1;
     for (size_t i = 0; i < a->side->count; i++)
         last = a->side->items[i].layer > last ? a->side->items[i].layer : last;
     for (size_t k = 0; k < a->count; k++)
@@ -269,7 +269,7 @@ static tdbg_status pair_sure(struct hearing *h, struct tdbg_error *error)
 {
     TD_TRY(assign_all(h, SURE, error));
     h->kin.clean = find_clean(h);
-    if (h->kin.clean == 0)
+    if (h->kin.clean < 0)
         return TDBG_OK;
     forget_partners(h);
     return assign_all(h, SURE, error);

@@ -22,7 +22,7 @@ static const double MEANS_SAME = 1.5, MEANS_NEAR = 0.3, MEANS_OTHER = -1.5, MEAN
 static const double PLAINLY_SAME = 6, PLAINLY_OTHER = -4;
 
 /* The same name on both sides is believed before any value: else a mistake would pair itself away. */
-static const double SAME_NAME = 9;
+static const double SAME_NAME = 13;
 
 /* In a layer that is right, a pair that differs is none. */
 static const double AGAINST_FLOW = -12;
@@ -75,6 +75,13 @@ static bool is_plain(const struct td_scheme *s)
     return s->other == TD_ROLE_NONE && s->only_one && !s->guessed;
 }
 
+/* No engine means one thing by both words. */
+static bool are_plainly_other(const struct td_scheme *a, const struct td_scheme *b)
+{
+    return td_roles_meet(a, b) == TD_MEANS_OTHER && a->other == TD_ROLE_NONE && b->other == TD_ROLE_NONE &&
+           !a->guessed && !b->guessed;
+}
+
 static double points_of_words(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b,
                               int64_t shift)
 {
@@ -89,8 +96,7 @@ static double points_of_words(const struct td_kin *kin, const struct td_scheme *
         sum = MEANS_NEXT;
     if (meaning == TD_MEANS_SAME && is_plain(a) && is_plain(b))
         sum = PLAINLY_SAME;
-    if (meaning == TD_MEANS_OTHER && a->other == TD_ROLE_NONE && b->other == TD_ROLE_NONE && !a->guessed &&
-        !b->guessed)
+    if (meaning == TD_MEANS_OTHER && are_plainly_other(a, b))
         sum = PLAINLY_OTHER;
     if (a->stack != b->stack)
         sum += MEANS_OTHER;
@@ -309,7 +315,7 @@ static void meet_roles(struct td_schemes schemes[2])
 tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct td_matching *m,
                         struct tdbg_error *error)
 {
-    *kin = (struct td_kin){.schemes = schemes, .m = m};
+    *kin = (struct td_kin){.schemes = schemes, .m = m, .clean = -1};
     for (int s = 0; s < 2; s++) {
         size_t count = schemes[s].count + 1, common = td_common_folder(m->side[s]);
         kin->bare[s] = td_arena_array(&m->scratch, count, sizeof(*kin->bare[s]));
