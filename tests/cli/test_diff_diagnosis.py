@@ -457,6 +457,16 @@ def test_whole_numbers_are_no_coarse_floats(tdbg, tmp_path, type_a, type_b):
     assert "precision" not in [f["kind"] for f in found]
 
 
+def test_the_unknown_has_no_number_in_reports(tdbg, tmp_path):
+    a = rng().standard_normal((64, 48)).astype(np.float32)
+    for name, b in (("other", np.random.default_rng(5).standard_normal((64, 48))), ("scale", a * 1.5)):
+        dump(tmp_path / name / "a", {"0_query": a})
+        dump(tmp_path / name / "b", {"0_query": b.astype(np.float32)})
+        tdbg.run("diff", tmp_path / name / "a", tmp_path / name / "b", "--junit", tmp_path / f"{name}.xml")
+    assert ">unknown: no simple rule" in (tmp_path / "other.xml").read_text()
+    assert "scale (0.99): " in (tmp_path / "scale.xml").read_text() and "\nunknown: " in (tmp_path / "scale.xml").read_text()
+
+
 # --- larger than is looked at whole ------------------------------------------------------------------------------------------
 
 # change of B: the kind, and what is said
