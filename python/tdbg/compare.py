@@ -125,7 +125,8 @@ def complaint(document, words, unmatched):
 def about(pair, first):
     lines = [f"first divergence: {pair['name']}", f"  a  {side(pair['a'])}", f"  b  {side(pair['b'])}"]
     lines += [f"  {pair['reason']}"] if pair["reason"] else []
-    lines += [f"  diagnosis: {d['kind']} ({d['confidence']:.0%}): {d['detail']}" for d in first["diagnosis"]]
+    sure = lambda d: "" if d["kind"] == "unknown" else f" ({d['confidence']:.0%})"  # in what is unknown there is none
+    lines += [f"  diagnosis: {d['kind']}{sure(d)}: {d['detail']}" for d in first["diagnosis"]]
     worst = [([str(i) for i in w["index"]], number(w["a"]), number(w["b"])) for w in pair.get("worst", [])]
     if worst:
         rows = [("worst at", "a", "b")] + [(f"[{', '.join(at)}]", x, y) for at, x, y in worst]

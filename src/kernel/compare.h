@@ -82,13 +82,19 @@ TD_CHECK tdbg_status td_examine(const struct td_operand *a, const struct td_oper
 #define TD_MAX_PROFILE (INT64_C(1) << 16)
 
 /* Where the error sits: for every axis in turn, for each of its indices, the sum of d^2 over the finite pairs
- * with that index. One array from `arena`, axis behind axis; NULL where there is nothing to tell or too much.
- */
+ * with that index; and then, likewise, the sum of a^2. One array from `arena`, axis behind axis and behind
+ * all errors all powers; NULL where there is nothing to tell or too much. */
 TD_CHECK tdbg_status td_profile(const struct td_operand *a, const struct td_operand *b, struct td_pool *pool,
                                 struct td_job *job, struct td_arena *arena, const double **out,
                                 struct tdbg_error *error);
 
 /* The same axis by axis, without those that have more than `most` indices: they get NULL. */
+TD_CHECK tdbg_status td_profile_sides(const struct td_operand *a, const struct td_operand *b, int64_t most,
+                                      struct td_pool *pool, struct td_job *job, struct td_arena *arena,
+                                      const double *errors[TD_MAX_DIMS], const double *powers[TD_MAX_DIMS],
+                                      struct tdbg_error *error);
+
+/* The errors alone. */
 TD_CHECK tdbg_status td_profile_axes(const struct td_operand *a, const struct td_operand *b, int64_t most,
                                      struct td_pool *pool, struct td_job *job, struct td_arena *arena,
                                      const double *axes[TD_MAX_DIMS], struct tdbg_error *error);

@@ -3,7 +3,9 @@
  * Chunks are looked at in parallel, each into a slot of its own; slots join in order. Where much is beyond
  * the tolerance little is among the worst, so a step of elements is first only counted, by a loop of the tier
  * that also says whether there is anything to note in it. Most steps end there: it takes less than a
- * tenth of the time that one element after the other took.
+ * tenth of the time that one element after the other took. What some chunk has as its worst bounds the
+ * others: a difference below the least of as many as are asked for is not among them. How soon a chunk learns
+ * that depends on the threads, what is kept in the end does not.
  */
 #include "kernel/compare.h"
 
@@ -11,6 +13,7 @@
 #include "kernel/element.h"
 
 #include <float.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +37,7 @@ struct pass {
     struct td_tolerance tolerance;
     int limit;
     struct slot *slots;
+    _Atomic uint64_t bound; /* so many differences of at least this are known; the bits order as the double */
 };
 
 /* Some elements as doubles: values or moduli, and the sizes of their differences. */
@@ -76,17 +80,34 @@ static void look_closely(const struct pass *pass, struct slot *s, const struct s
     }
 }
 
-/* What a difference must exceed to be among the worst. */
+static void raise_bound(struct pass *pass, const struct slot *s)
+{
+    uint64_t mine, known = atomic_load_explicit(&pass->bound, memory_order_relaxed);
+    if (pass->limit == 0 || s->count < pass->limit)
+        return;
+    memcpy(&mine, &s->worst[pass->limit - 1].badness, sizeof mine);
+    while (mine > known && !atomic_compare_exchange_weak_explicit(&pass->bound, &known, mine,
+                                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+/* What a difference must exceed to be among the worst. One that equals the bound may be, as the first of its
+ * size. */
 static double least_worst(const struct pass *pass, const struct slot *s)
 {
+    uint64_t bits = atomic_load_explicit(&pass->bound, memory_order_relaxed);
+    double own = 0, bound;
     if (pass->limit == 0)
         return DBL_MAX;
-    return s->count < pass->limit ? 0 : fmin(s->worst[pass->limit - 1].badness, DBL_MAX);
+    if (s->count == pass->limit)
+        own = s->worst[pass->limit - 1].badness;
+    memcpy(&bound, &bits, sizeof bound);
+    return fmin(fmax(own, nextafter(bound, 0)), DBL_MAX);
 }
 
 static void visit(void *context, int64_t chunk, int64_t start, const void *a, const void *b, int64_t count)
 {
-    const struct pass *pass = context;
+    struct pass *pass = context;
     const struct td_duet *duet = pass->duet;
     struct slot *s = &pass->slots[chunk];
     int64_t size_a = (int64_t)td_dtype_size(duet->a.dtype), size_b = (int64_t)td_dtype_size(duet->b.dtype);
@@ -105,6 +126,7 @@ static void visit(void *context, int64_t chunk, int64_t start, const void *a, co
             s->beyond += found.count;
         }
     }
+    raise_bound(pass, s);
 }
 
 static tdbg_status join(const struct pass *pass, size_t chunks, struct td_arena *arena,

@@ -41,5 +41,6 @@ const struct td_kernels td_kernels_scalar = {
     .name = "scalar",
     .stats = {[TD_F64] = stats_f64, [TD_F32] = stats_f32, [TD_F16] = stats_f16, [TD_BF16] = stats_bf16},
     .pairs = &td_pairs_scalar,
+    .spreads = &td_spreads_scalar,
     .tiles = &td_tiles_scalar,
 };

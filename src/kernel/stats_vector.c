@@ -18,6 +18,7 @@
 #define PASTE(a, b) a##b
 #define TIER_TABLE(tier) PASTE(td_kernels_, tier)
 #define PAIR_TABLE(tier) PASTE(td_pairs_, tier)
+#define SPREAD_TABLE(tier) PASTE(td_spreads_, tier)
 #define TILE_TABLE(tier) PASTE(td_tiles_, tier)
 #define STRING(a) #a
 #define TIER_NAME(tier) STRING(tier)
@@ -239,5 +240,6 @@ const struct td_kernels TIER_TABLE(TD_TIER) = {
     .name = TIER_NAME(TD_TIER),
     .stats = {[TD_F64] = stats_f64, [TD_F32] = stats_f32, [TD_F16] = stats_f16, [TD_BF16] = stats_bf16},
     .pairs = &PAIR_TABLE(TD_TIER),
+    .spreads = &SPREAD_TABLE(TD_TIER),
     .tiles = &TILE_TABLE(TD_TIER),
 };

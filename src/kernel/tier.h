@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "kernel/block.h"
 #include "kernel/pair.h"
+#include "kernel/spread.h"
 #include "kernel/tile.h"
 #include "tensor/dtype.h"
 
@@ -26,8 +27,9 @@ struct td_kernels {
      * and is converted to doubles first. */
     struct td_partial (*stats[TD_PLAIN_DTYPES])(const void *elements, int64_t count);
 
-    const struct td_pair_kernels *pairs; /* two tensors at a time: pair.h */
-    const struct td_tile_kernels *tiles; /* cells of pictures: tile.h */
+    const struct td_pair_kernels *pairs;     /* two tensors at a time: pair.h */
+    const struct td_spread_kernels *spreads; /* where an error sits: spread.h */
+    const struct td_tile_kernels *tiles;     /* cells of pictures: tile.h */
 };
 
 /* The tier this process runs on. Fails with MISUSE when TDBG_CPU names none that this machine has. */

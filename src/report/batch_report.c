@@ -2,6 +2,7 @@
 #include "report/batch_report.h"
 
 #include "report/diff_json.h"
+#include "report/diff_junit.h"
 #include "report/markup.h"
 
 struct td_batch_summary td_batch_summarise(const struct td_batch *batch)
@@ -90,12 +91,8 @@ static void put_case(FILE *out, const struct td_batch_entry *c)
             td_markup_text(out, c->first->place);
         }
         fputs("\">", out);
-        for (int i = 0; c->first && i < c->first->diagnosis.count; i++) {
-            const struct td_finding *f = &c->first->diagnosis.list[i];
-            fprintf(out, "%s (%.2f): ", td_mistake_name(f->kind), f->confidence);
-            td_markup_text(out, f->detail);
-            putc('\n', out);
-        }
+        if (c->first)
+            td_junit_findings(out, &c->first->diagnosis);
         fputs("</failure>", out);
     }
     fputs("</testcase>\n", out);

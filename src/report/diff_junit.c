@@ -6,6 +6,19 @@
 #include "report/diff_words.h"
 #include "report/markup.h"
 
+void td_junit_findings(FILE *out, const struct td_diagnosis *diagnosis)
+{
+    for (int i = 0; i < diagnosis->count; i++) {
+        const struct td_finding *f = &diagnosis->list[i];
+        fputs(td_mistake_name(f->kind), out);
+        if (f->kind != TD_IS_UNKNOWN)
+            fprintf(out, " (%.2f)", f->confidence);
+        fputs(": ", out);
+        td_markup_text(out, f->detail);
+        putc('\n', out);
+    }
+}
+
 static void put_case(FILE *out, const struct td_pair *p)
 {
     char class[32] = "tensors";
@@ -23,12 +36,8 @@ static void put_case(FILE *out, const struct td_pair *p)
         fprintf(out, "<%s message=\"", element);
         td_markup_text(out, p->outcome.ruling.reason);
         fputs("\">", out);
-        for (int i = 0; p->outcome.diagnosis && i < p->outcome.diagnosis->count; i++) {
-            const struct td_finding *f = &p->outcome.diagnosis->list[i];
-            fprintf(out, "%s (%.2f): ", td_mistake_name(f->kind), f->confidence);
-            td_markup_text(out, f->detail);
-            putc('\n', out);
-        }
+        if (p->outcome.diagnosis)
+            td_junit_findings(out, p->outcome.diagnosis);
         fprintf(out, "</%s>", element);
     }
     fputs("</testcase>\n", out);

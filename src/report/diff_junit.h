@@ -6,6 +6,9 @@
 
 #include <stdio.h>
 
+/* A line for each finding, inside XML. What is unknown has no confidence: it would be one in nothing. */
+void td_junit_findings(FILE *out, const struct td_diagnosis *diagnosis);
+
 void td_diff_junit(FILE *out, const struct td_diff *diff);
 
 #endif

@@ -420,6 +420,53 @@ def test_the_axis_of_a_batch_has_its_name(tdbg, tmp_path, case):
     assert f"{words} 0 and 1 exchanged" in first["diagnosis"][0]["detail"]
 
 
+# --- what no rule can be told of ---------------------------------------------------------------------------------------------
+
+
+def diagnosis_of(tdbg, tmp_path, a, b):
+    dump(tmp_path / "a", {"0_query": a})
+    dump(tmp_path / "b", {"0_query": b})
+    return compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["first_divergence"]["diagnosis"]
+
+
+@pytest.mark.parametrize("count", [4, 3072])
+@pytest.mark.parametrize("a, b, detail", [
+    (2, 3, "A is 2 everywhere and B is 3: one value fits every rule"),
+    (2, -2, "A is 2 everywhere and B is -2: one value fits every rule"),
+    (None, 0.5, "B is 0.5 everywhere and A is not"),
+])  # fmt: skip
+def test_one_value_everywhere_tells_no_rule(tdbg, tmp_path, a, b, detail, count):
+    a = rng().standard_normal(count) if a is None else np.full(count, a)
+    found = diagnosis_of(tdbg, tmp_path, a.astype(np.float32), np.full(count, b, np.float32))
+    assert [(f["kind"], f["detail"]) for f in found] == [("unknown", detail)]
+
+
+def test_nothing_but_zeros_is_told_as_zeros(tdbg, tmp_path):
+    a = rng().standard_normal((64, 48)).astype(np.float32)
+    found = diagnosis_of(tdbg, tmp_path, a, np.zeros_like(a))
+    assert [f["kind"] for f in found] == ["zeroed", "unknown"]
+
+
+@pytest.mark.parametrize("type_a, type_b", [(bool, bool), ("int32", "int32"), ("uint8", "uint8"), ("int64", "float32"), (bool, "float32")])
+def test_whole_numbers_are_no_coarse_floats(tdbg, tmp_path, type_a, type_b):
+    a = rng().integers(0, 2 if type_a is bool else 200, (64, 48))
+    b = a.copy()
+    b[rng().random(a.shape) < 0.3] += 1
+    b = b % 2 if type_a is bool else b
+    found = diagnosis_of(tdbg, tmp_path, a.astype(type_a), b.astype(type_b))
+    assert "precision" not in [f["kind"] for f in found]
+
+
+def test_the_unknown_has_no_number_in_reports(tdbg, tmp_path):
+    a = rng().standard_normal((64, 48)).astype(np.float32)
+    for name, b in (("other", np.random.default_rng(5).standard_normal((64, 48))), ("scale", a * 1.5)):
+        dump(tmp_path / name / "a", {"0_query": a})
+        dump(tmp_path / name / "b", {"0_query": b.astype(np.float32)})
+        tdbg.run("diff", tmp_path / name / "a", tmp_path / name / "b", "--junit", tmp_path / f"{name}.xml")
+    assert ">unknown: no simple rule" in (tmp_path / "other.xml").read_text()
+    assert "scale (0.99): " in (tmp_path / "scale.xml").read_text() and "\nunknown: " in (tmp_path / "scale.xml").read_text()
+
+
 # --- larger than is looked at whole ------------------------------------------------------------------------------------------
 
 # change of B: the kind, and what is said
@@ -494,6 +541,40 @@ def test_late_tokens_of_a_long_sequence(tdbg, tmp_path):
     first = compare(tdbg, tmp_path / "a", tmp_path / "b", status=1)["first_divergence"]
     assert first["diagnosis"][0]["kind"] == "mask"
     assert first["diagnosis"][0]["detail"] == "tokens agree up to 1499 and differ from 1500 on: the reach into the past differs"
+
+
+@pytest.mark.parametrize("rows", [300, 2000])
+@pytest.mark.parametrize("moved", ["two", "two among wrong ones", "all", "none"])
+def test_rows_in_another_order_under_rounding(tdbg, tmp_path, rows, moved):
+    """A look at a few rows tells most orders that are none; it must not dismiss those that are."""
+    a = rng().standard_normal((rows, 512), dtype=np.float32)
+    order = rng().permutation(rows) if moved == "all" else np.arange(rows)
+    if moved.startswith("two"):
+        order[[rows // 3, rows // 2]] = order[[rows // 2, rows // 3]]
+    b = a[order] * (1 + 1e-6 * rng().standard_normal(a.shape)).astype(np.float32)
+    if moved == "two among wrong ones":
+        b[40:90] += 0.02 * rng().standard_normal((50, 512)).astype(np.float32)
+    if moved == "none":
+        b = np.random.default_rng(7).standard_normal((rows, 512), dtype=np.float32)
+    found = diagnosis_of(tdbg, tmp_path, a, b)
+    if moved == "none":
+        assert found[0]["kind"] == "unknown"
+    else:
+        details = [f["detail"] for f in found if f["kind"] == "permutation"]
+        assert details and (moved == "all" or f"{rows // 3} and {rows // 2} exchanged" in details[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("b_type", ["float32", "float16"])
+def test_the_diagnosis_is_the_same_on_any_number_of_threads(tdbg, tmp_path, b_type):
+    a = rng().standard_normal((4, 1024, 1100), dtype=np.float32)
+    for name, b in {"noise": a + 0.01 * rng().standard_normal(a.shape), "order": a[:, ::-1], "scale": a * 1.5,
+                    "channels": a * rng().uniform(0.5, 2, 1100), "other": rng().standard_normal(a.shape)}.items():  # fmt: skip
+        dump(tmp_path / name / "a", {"0_query": a})
+        dump(tmp_path / name / "b", {"0_query": b.astype(b_type)})
+        runs = {tdbg.text("diff", "--json", tmp_path / name / "a", tmp_path / name / "b", status=1, env=env)
+                for env in ({"TDBG_THREADS": "1"}, {"TDBG_THREADS": "2"}, {"TDBG_THREADS": "5", "TDBG_CPU": "scalar"})}  # fmt: skip
+        assert len(runs) == 1, name
 
 
 # --- the bug zoo -------------------------------------------------------------------------------------------------------------

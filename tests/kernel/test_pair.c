@@ -71,6 +71,42 @@ static void tiers_count_beyond(void **state)
     assert_true(notable > 50 && usual > 50);
 }
 
+/* The columns hold something before, and what is not finite adds nothing. */
+static void tiers_spread_alike(void **state)
+{
+    (void)state;
+    enum { MOST = 1100 };
+    static uint8_t space_a[MOST * 8 + 1], space_b[MOST * 8 + 3];
+    static const int64_t counts[] = {0, 1, 15, 16, 17, 31, 33, 1000, 1023, 1024, 1025, MOST};
+    static double before[MOST], expected[2][MOST], got[2][MOST];
+    const struct td_kernels *const *tiers = td_kernels_usable();
+    for (int i = 0; i < MOST; i++)
+        before[i] = i % 13;
+    for (int ta = 0; ta <= TD_BF16; ta++)
+        for (int tb = 0; tb <= TD_BF16; tb++)
+            for (int round = 0; round < FILLS * 12; round++) {
+                td_spread_kernel *exact = td_spreads_scalar.loop[ta][tb];
+                assert_true(!exact == !td_pairs_scalar.loop[ta][tb]);
+                if (!exact)
+                    break;
+                uint8_t *a = space_a + round % 2, *b = space_b + round % 4; /* any address */
+                int64_t count = counts[round % 12];
+                fill_sides((enum td_dtype)ta, a, (enum td_dtype)tb, b, (enum fill)(round / 12), count);
+                memcpy(expected[0], before, sizeof before);
+                memcpy(expected[1], before, sizeof before);
+                struct td_spread sum = exact(a, b, count, expected[0], expected[1]);
+                for (int i = 0; i < MOST; i++)
+                    assert_true(isfinite(expected[0][i]) || ta == TD_F64);
+                for (size_t k = 0; tiers[k]; k++) {
+                    memcpy(got[0], before, sizeof before);
+                    memcpy(got[1], before, sizeof before);
+                    struct td_spread mine = tiers[k]->spreads->loop[ta][tb](a, b, count, got[0], got[1]);
+                    assert_memory_equal(&mine, &sum, sizeof sum);
+                    assert_memory_equal(got, expected, sizeof got);
+                }
+            }
+}
+
 /* One value that is not finite, at each place of a block: it must not slip through. */
 static void no_place_is_overlooked(void **state)
 {
@@ -162,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiers_equal_scalar),
         cmocka_unit_test(tiers_count_beyond),
+        cmocka_unit_test(tiers_spread_alike),
         cmocka_unit_test(no_place_is_overlooked),
         cmocka_unit_test(ulps),
     };

@@ -531,7 +531,7 @@ def test_complex(server, tmp_path):
     angles = random(9, (40, 60)).astype(np.float64)
     table = np.exp(1j * angles)
     a, b = table.astype(np.complex64), table.conj()
-    np.savez(tmp_path / "a.npz", turned=a.T.copy(), rotary=a, mixed=a, only=a)
+    np.savez(tmp_path / "a.npz", turned=a.T.copy(), rotary=a, mixed=a, only=a * 2)
     np.savez(tmp_path / "b.npz", turned=b, rotary=b, mixed=np.abs(b))
     pairs = Pairs(server, tmp_path / "a.npz", tmp_path / "b.npz")
     parts = [np.stack([x.real, x.imag], -1).astype(np.float64) for x in (a, b)]

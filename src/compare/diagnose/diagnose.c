@@ -63,6 +63,20 @@ static void cut_to_limit(struct td_evidence *e)
     e->start = start;
 }
 
+struct loading {
+    const struct td_operand *sides[2];
+    double *to[2];
+    int64_t start, count;
+    tdbg_status status[2];
+    struct tdbg_error error[2];
+};
+
+static void load_side(void *context, uint64_t i)
+{
+    struct loading *l = context;
+    l->status[i] = td_operand_load(l->sides[i], l->start, l->count, l->to[i], &l->error[i]);
+}
+
 static tdbg_status load_sides(struct td_evidence *e, struct td_survey *survey, struct td_pool *pool,
                               struct td_arena *arena, struct tdbg_error *error)
 {
@@ -78,12 +92,16 @@ static tdbg_status load_sides(struct td_evidence *e, struct td_survey *survey, s
         cut_to_limit(e);
     }
     size_t n = (size_t)e->count + 1;
-    e->a = calloc(n, sizeof *e->a);
-    e->b = calloc(n, sizeof *e->b);
+    e->a = malloc(n * sizeof *e->a);
+    e->b = malloc(n * sizeof *e->b);
     if (!e->a || !e->b)
         return td_fail_nomem(error);
-    TD_TRY(td_operand_load(&a, e->start, e->count, e->a, error));
-    return td_operand_load(&b, e->start, e->count, e->b, error);
+    struct loading l = {.sides = {&a, &b}, .to = {e->a, e->b}, .start = e->start, .count = e->count};
+    td_pool_run(pool, 2, load_side, &l);
+    int failed = l.status[0] == TDBG_OK;
+    if (l.status[failed] != TDBG_OK && error)
+        *error = l.error[failed];
+    return l.status[failed];
 }
 
 static void evidence_release(struct td_evidence *e)
@@ -118,13 +136,21 @@ static tdbg_status evidence_init(struct td_evidence *e, const struct td_case *c,
     return TDBG_OK;
 }
 
+double *td_evidence_work(struct td_evidence *e)
+{
+    if (!e->work)
+        e->work = malloc(((size_t)e->count + 1) * sizeof *e->work);
+    e->starved |= !e->work;
+    return e->work;
+}
+
 bool td_evidence_load(struct td_evidence *e, const struct td_item *item)
 {
     struct td_arena arena;
     struct td_operand o;
     td_arena_init(&arena, TD_MAX_METADATA);
     bool ok =
-        td_operand_make(&o, item, &e->c->layout->a, &arena, NULL) == TDBG_OK &&
+        td_evidence_work(e) && td_operand_make(&o, item, &e->c->layout->a, &arena, NULL) == TDBG_OK &&
         o.shape.ndim == e->c->layout->shape.ndim &&
         memcmp(o.shape.size, e->c->layout->shape.size, (size_t)o.shape.ndim * sizeof o.shape.size[0]) == 0 &&
         td_operand_load(&o, e->start, e->count, e->work, NULL) == TDBG_OK;
@@ -140,16 +166,29 @@ double td_explained(const struct td_evidence *e, double rest)
     return 1 - rest / e->to_explain;
 }
 
+/* A remainder that counts as noise. */
+static double noise_left(const struct td_evidence *e)
+{
+    return COMPLETE * COMPLETE * e->c->floor * e->c->floor * fmax(e->power_a, e->power_b);
+}
+
+/* A little more than td_enter lets pass, which rounds in another way. */
 double td_most_left(const struct td_evidence *e)
 {
-    return (1 - WORTH_SAYING) * e->to_explain;
+    double complete = fmin((1 - WORTH_SAYING) * e->to_explain, noise_left(e));
+    return (1 + 1e-9) * fmax((1 - WORTH_SAYING_INCOMPLETE) * e->to_explain, complete);
 }
 
 double td_rest(const struct td_evidence *e, const double *x)
 {
+    enum { PIECE = 4096 };
+    const double most = td_most_left(e);
     double sum = 0;
-    for (int64_t i = 0; i < e->count; i++)
-        sum += (e->b[i] - x[i]) * (e->b[i] - x[i]);
+    for (int64_t at = 0; at < e->count && sum <= most; at += PIECE) {
+        int64_t end = at + PIECE < e->count ? at + PIECE : e->count;
+        for (int64_t i = at; i < end; i++)
+            sum += (e->b[i] - x[i]) * (e->b[i] - x[i]);
+    }
     return sum;
 }
 
@@ -279,8 +318,7 @@ void td_enter(const struct td_evidence *e, struct td_diagnosis *d, enum td_kind_
     /* Fitting p numbers to n values explains p/n of pure noise; scale the remainder back up. */
     double n = (double)e->usable, corrected = parameters < n ? rest * n / (n - parameters) : INFINITY;
     struct td_finding f = {.kind = kind, .explained = td_explained(e, corrected), .parameters = parameters};
-    double size = fmax(e->power_a, e->power_b);
-    f.complete = corrected <= COMPLETE * COMPLETE * e->c->floor * e->c->floor * size;
+    f.complete = corrected <= noise_left(e);
     if (!(f.explained >= (f.complete ? WORTH_SAYING : WORTH_SAYING_INCOMPLETE)))
         return;
     f.confidence = f.complete ? fmin(0.99, fmax(0.9, f.explained)) : 0.9 * f.explained;
@@ -294,12 +332,23 @@ void td_enter(const struct td_evidence *e, struct td_diagnosis *d, enum td_kind_
     insert(d, &f);
 }
 
+/* One value everywhere fits every rule, and so tells none. */
+static bool is_constant(const struct tdbg_stats *s)
+{
+    return s->finite > 1 && s->min == s->max;
+}
+
 static void add_unknown(const struct td_evidence *e, struct td_diagnosis *d)
 {
     const struct td_metrics *m = e->c->metrics;
     struct td_finding f = {.kind = TD_IS_UNKNOWN, .confidence = d->count ? 0.1 : 0.5};
     if (m->paired == 0)
         snprintf(f.detail, sizeof f.detail, "no two values at one place are both finite");
+    else if (is_constant(&m->b) && is_constant(&m->a))
+        snprintf(f.detail, sizeof f.detail, "A is %.6g everywhere and B is %.6g: one value fits every rule",
+                 m->a.min, m->b.min);
+    else if (is_constant(&m->b))
+        snprintf(f.detail, sizeof f.detail, "B is %.6g everywhere and A is not", m->b.min);
     else
         snprintf(f.detail, sizeof f.detail,
                  "no simple rule relates the two: relative error %.3g, cosine %.4f", m->rel_l2, m->cosine);
@@ -309,50 +358,71 @@ static void add_unknown(const struct td_evidence *e, struct td_diagnosis *d)
 
 /* --- the hearing ---------------------------------------------------------------------------------------- */
 
-/* The families of hypotheses, and whether they have something to say where no value differs. The first ones
- * are quick; the others try many orders and other tensors, which is idle when the first have settled it. */
+/* The families of hypotheses in the order of their findings. The first ones are quick; the others try many
+ * orders and other tensors, which is idle when the first have settled it. */
 static const struct family {
-    void (*suspect)(struct td_evidence *e, struct td_diagnosis *d);
-    bool always;
-} families[] = {{td_suspect_places, true},
-                {td_suspect_values, false},
-                {td_suspect_order, false},
-                {td_suspect_run, false}};
+    td_suspicion *suspect;
+    bool each_axis; /* heard once for each */
+    bool later;     /* not one of the quick ones */
+} families[] = {{td_suspect_places, false, false},   {td_suspect_rule, false, false},
+                {td_suspect_sharing, true, false},   {td_suspect_limits, false, false},
+                {td_suspect_noise, false, false},    {td_suspect_layout, false, true},
+                {td_suspect_axis, true, true},       {td_suspect_axes, false, true},
+                {td_suspect_exchanged, false, true}, {td_suspect_rotation, false, true},
+                {td_suspect_attention, false, true}};
 
-enum { QUICK = 2, FAMILIES = sizeof families / sizeof *families };
+enum { FAMILIES = sizeof families / sizeof *families, MAX_HEARINGS = FAMILIES + 2 * TD_MAX_DIMS };
 
+/* A family, along one axis where it is heard for each. */
 struct hearing {
-    const struct td_evidence *evidence;
-    uint64_t first; /* of the families that are heard now */
-    struct td_diagnosis found[FAMILIES];
-    bool heard[FAMILIES];
+    td_suspicion *suspect;
+    int axis;
+    bool starved;
+    struct td_diagnosis found;
 };
 
-/* Each has its own scratch and its own ledger, so that they may be heard side by side. */
+struct session {
+    const struct td_evidence *evidence;
+    struct hearing *list;
+};
+
 static void hear(void *context, uint64_t i)
 {
-    struct hearing *h = context;
-    struct td_evidence e = *h->evidence;
-    i += h->first;
-    e.work = calloc((size_t)e.count + 1, sizeof *e.work);
-    h->heard[i] = e.work != NULL;
-    if (e.work && (families[i].always || e.power_d > 0))
-        families[i].suspect(&e, &h->found[i]);
+    const struct session *session = context;
+    struct hearing *h = &session->list[i];
+    struct td_evidence e = *session->evidence;
+    h->suspect(&e, &h->found, h->axis);
+    h->starved = e.starved;
     free(e.work);
 }
 
-/* Hears families side by side. False: out of memory. */
-static bool hear_some(struct hearing *h, uint64_t first, uint64_t end, struct td_pool *pool,
-                      struct td_diagnosis *out)
+/* Whether there is anything that a rule could say. Places always have their say. */
+static bool has_rule(const struct td_evidence *e)
 {
-    bool heard = true;
-    h->first = first;
-    td_pool_run(pool, end - first, hear, h);
-    for (uint64_t f = first; f < end; f++) {
-        heard = heard && h->heard[f];
-        for (int i = 0; i < h->found[f].count; i++)
-            insert(out, &h->found[f].list[i]);
+    return e->power_d > 0 && !is_constant(&e->c->metrics->b);
+}
+
+/* Hears the quick families or the others, side by side, and joins what they found in their order: the same at
+ * any number of threads. False: out of memory. */
+static bool hear_some(const struct td_evidence *e, bool later, struct td_pool *pool, struct td_diagnosis *out)
+{
+    struct hearing *list = calloc(MAX_HEARINGS, sizeof *list);
+    uint64_t count = 0;
+    bool heard = list != NULL;
+    for (int f = 0; list && f < FAMILIES; f++) {
+        if (families[f].later != later || (families[f].suspect != td_suspect_places && !has_rule(e)))
+            continue;
+        for (int axis = 0; axis < (families[f].each_axis ? e->shape.ndim : 1); axis++)
+            list[count++] = (struct hearing){.suspect = families[f].suspect, .axis = axis};
     }
+    if (list)
+        td_pool_run(pool, count, hear, &(struct session){e, list});
+    for (uint64_t i = 0; i < count; i++) {
+        heard = heard && !list[i].starved;
+        for (int k = 0; k < list[i].found.count; k++)
+            insert(out, &list[i].found.list[k]);
+    }
+    free(list);
     return heard;
 }
 
@@ -377,9 +447,7 @@ tdbg_status td_diagnose(const struct td_case *c, struct td_pool *pool, struct td
         td_arena_release(&arena);
         return status;
     }
-    struct hearing hearing = {.evidence = &e};
-    bool heard = hear_some(&hearing, 0, QUICK, pool, out) &&
-                 (is_settled(out) || hear_some(&hearing, QUICK, FAMILIES, pool, out));
+    bool heard = hear_some(&e, false, pool, out) && (is_settled(out) || hear_some(&e, true, pool, out));
     add_unknown(&e, out);
     evidence_release(&e);
     td_arena_release(&arena);

@@ -6,29 +6,19 @@
 /* The rows of the largest vocabularies that are in use. */
 static const int64_t LONGEST = INT64_C(1) << 18;
 
-/* The power of one side, as its squared difference from nothing. */
-static tdbg_status sum_power(const struct td_operand *o, struct td_pool *pool, struct td_job *job,
-                             struct td_arena *arena, const double *axes[TD_MAX_DIMS],
+static tdbg_status sum_sides(struct td_survey *out, const struct td_operand *a, const struct td_operand *b,
+                             const double *profile, struct td_pool *pool, struct td_job *job,
+                             struct td_arena *arena, const double *power[TD_MAX_DIMS],
                              struct tdbg_error *error)
 {
-    static const float zero = 0;
-    const int64_t still[TD_MAX_DIMS] = {0};
-    struct td_tensor zeros = {.dtype = TD_F32, .shape = o->shape, .count = o->count};
-    const struct td_tensor *stored = &zeros;
-    TD_TRY(td_view_strided(&zeros.view, &zero, sizeof zero, TD_F32, 0, &o->shape, still, error));
-    struct td_operand nothing = {
-        .shape = o->shape, .count = o->count, .part_count = 1, .parts = &zeros, .stored = &stored};
-    return td_profile_axes(o, &nothing, LONGEST, pool, job, arena, axes, error);
-}
-
-static tdbg_status sum_error(struct td_survey *out, const struct td_operand *a, const struct td_operand *b,
-                             const double *profile, struct td_pool *pool, struct td_job *job,
-                             struct td_arena *arena, struct tdbg_error *error)
-{
+    int64_t total = 0;
     if (!profile)
-        return td_profile_axes(a, b, LONGEST, pool, job, arena, out->error, error);
+        return td_profile_sides(a, b, LONGEST, pool, job, arena, out->error, power, error);
+    for (int axis = 0; axis < a->shape.ndim; axis++)
+        total += a->shape.size[axis];
     for (int axis = 0; axis < a->shape.ndim; axis++) {
         out->error[axis] = profile;
+        power[axis] = profile + total;
         profile += a->shape.size[axis];
     }
     return TDBG_OK;
@@ -40,8 +30,7 @@ tdbg_status td_survey_make(struct td_survey *out, const struct td_operand *a, co
 {
     const double *power[TD_MAX_DIMS];
     *out = (struct td_survey){.shape = a->shape};
-    TD_TRY(sum_error(out, a, b, profile, pool, job, arena, error));
-    TD_TRY(sum_power(a, pool, job, arena, power, error));
+    TD_TRY(sum_sides(out, a, b, profile, pool, job, arena, power, error));
     for (int axis = 0; axis < a->shape.ndim; axis++) {
         int64_t size = a->shape.size[axis];
         double total = 0;

@@ -1,8 +1,8 @@
 /* survey.h: where along each axis a pair differs, of one that is too large for a diagnosis to look at whole.
  *
- * A pass or two over all elements give the squared error and the power of A at every index of every axis.
- * From them follow which indices are off by more than the noise, and which part of the tensor is worth a
- * look.
+ * One pass over all elements, which the profile of the pair has made already, gives the squared error and the
+ * power of A at every index of every axis. From them follow which indices are off by more than the noise, and
+ * which part of the tensor is worth a look.
  */
 #ifndef TD_COMPARE_DIAGNOSE_SURVEY_H
 #define TD_COMPARE_DIAGNOSE_SURVEY_H

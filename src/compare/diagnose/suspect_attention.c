@@ -198,8 +198,9 @@ static void hear(struct td_evidence *e, struct td_diagnosis *d, struct attention
     try_groupings(e, d, at, weights);
 }
 
-void td_suspect_attention(struct td_evidence *e, struct td_diagnosis *d)
+void td_suspect_attention(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
+    (void)axis;
     const struct td_item *q = find(e, "query_final"), *k = find(e, "key_final"), *v = find(e, "value_final");
     struct attention at = {0};
     if (strcmp(e->c->item_a->stage, "post_attn") != 0 || !q || !k || !v || e->token_axis != 0 || e->survey)
@@ -207,7 +208,8 @@ void td_suspect_attention(struct td_evidence *e, struct td_diagnosis *d)
     int64_t n = e->shape.size[0];
     if (load_heads(q, n, &at.q) && load_heads(k, n, &at.k) && load_heads(v, n, &at.v) &&
         at.q.size == at.k.size && at.q.heads % at.k.heads == 0 && at.q.heads % at.v.heads == 0 &&
-        n * at.q.heads * at.v.size == e->count && n * n * at.q.heads * (at.q.size + at.v.size) <= MAX_WORK) {
+        n * at.q.heads * at.v.size == e->count && n * n * at.q.heads * (at.q.size + at.v.size) <= MAX_WORK &&
+        td_evidence_work(e)) {
         double *weights = calloc((size_t)n + 1, sizeof *weights);
         if (weights)
             hear(e, d, &at, weights);

@@ -31,30 +31,102 @@ static double rest_of_map(const struct td_evidence *e, const struct td_slabs *s,
     return rest;
 }
 
+/* |b[k] - a[k - shift]|^2 summed over those slabs k that have one; the slabs of one row lie side by side. */
+static double rest_of_shift(const struct td_evidence *e, const struct td_slabs *s, int64_t shift, double most)
+{
+    enum { PIECE = 4096 };
+    int64_t kept = (s->size - (shift < 0 ? -shift : shift)) * s->inner;
+    double rest = 0;
+    for (int64_t o = 0; o < s->outer && rest <= most; o++) {
+        const double *b = e->b + (o * s->size + (shift > 0 ? shift : 0)) * s->inner;
+        const double *a = e->a + (o * s->size - (shift < 0 ? shift : 0)) * s->inner;
+        for (int64_t at = 0; at < kept && rest <= most; at += PIECE)
+            for (int64_t i = at; i < kept && i < at + PIECE; i++)
+                rest += (b[i] - a[i]) * (b[i] - a[i]);
+    }
+    return rest;
+}
+
 /* --- matching slabs ------------------------------------------------------------------------------------- */
 
-/* Every slab is held against every other. */
-enum { MAX_SLABS = 2048 };
+/* Every slab is held against every other; but only a few at first. */
+enum { MAX_SLABS = 2048, MIN_SLABS = 256, FEW_SLABS = 32 };
 
-static void take_prints(const double *x, const struct td_slabs *s, double *prints)
+static void take_print(const double *x, const struct td_slabs *s, int64_t k, double *print)
 {
-    for (int64_t k = 0; k < s->size; k++)
-        for (int p = 0; p < TD_SLAB_PROBES; p++)
-            prints[k * TD_SLAB_PROBES + p] = x[td_slab_probe(s, k, p)];
+    for (int p = 0; p < TD_SLAB_PROBES; p++)
+        print[p] = x[td_slab_probe(s, k, p)];
+}
+
+static double distance(const double *x, const double *y, double most)
+{
+    double sum = 0;
+    for (int p = 0; p < TD_SLAB_PROBES && sum <= most; p++)
+        sum += (y[p] - x[p]) * (y[p] - x[p]);
+    return sum;
+}
+
+/* Whether these slabs of B are none of A: their nearest leave most of what there is to explain at the places
+ * of their prints. */
+static bool are_strangers(int64_t size, const double *a, const double *b, const int64_t *slabs)
+{
+    double left = 0, power_b = 0, power_d = 0;
+    for (int f = 0; f < FEW_SLABS; f++) {
+        const double *mine = b + slabs[f] * TD_SLAB_PROBES;
+        double nearest = distance(a + slabs[f] * TD_SLAB_PROBES, mine, INFINITY);
+        power_d += nearest;
+        power_b += td_dot(mine, mine, TD_SLAB_PROBES);
+        for (int64_t j = 0; j < size; j++)
+            nearest = fmin(nearest, distance(a + j * TD_SLAB_PROBES, mine, nearest));
+        left += nearest;
+    }
+    return left > 0.75 * fmin(power_b, power_d);
+}
+
+/* Those that differ most from what A has at their place; `error` is used up. */
+static void find_worst(int64_t size, double *error, int64_t *slabs)
+{
+    for (int f = 0; f < FEW_SLABS; f++) {
+        slabs[f] = 0;
+        for (int64_t k = 1; k < size; k++)
+            if (error[k] > error[slabs[f]])
+                slabs[f] = k;
+        error[slabs[f]] = -1;
+    }
+}
+
+/* Whether a look at a few slabs tells that B's are not A's in another order: neither those that are spread
+ * evenly nor those that differ most, as a few do that moved among many. */
+static bool are_others(int64_t size, const double *a, const double *b)
+{
+    int64_t slabs[FEW_SLABS];
+    double error[MAX_SLABS];
+    if (size < MIN_SLABS)
+        return false;
+    for (int f = 0; f < FEW_SLABS; f++)
+        slabs[f] = f * size / FEW_SLABS;
+    if (!are_strangers(size, a, b, slabs))
+        return false;
+    for (int64_t k = 0; k < size; k++)
+        error[k] = distance(a + k * TD_SLAB_PROBES, b + k * TD_SLAB_PROBES, INFINITY);
+    find_worst(size, error, slabs);
+    return are_strangers(size, a, b, slabs);
 }
 
 /* map[k]: the slab of A that is B's slab k. */
-static bool match_slabs(const struct td_evidence *e, const struct td_slabs *s, int64_t *map)
+static bool match_slabs(struct td_evidence *e, const struct td_slabs *s, int64_t *map)
 {
     if (s->size < 2 || s->size > MAX_SLABS || s->outer * s->inner < 2)
         return false;
-    double *a = calloc((size_t)s->size * TD_SLAB_PROBES * 2, sizeof *a), *b = a + s->size * TD_SLAB_PROBES;
+    double *a = malloc((size_t)s->size * TD_SLAB_PROBES * 2 * sizeof *a), *b = a + s->size * TD_SLAB_PROBES;
     bool matched = false;
-    if (a) {
-        take_prints(e->a, s, a);
-        take_prints(e->b, s, b);
-        matched = td_slabs_match(a, b, s->size, map);
+    e->starved |= !a;
+    for (int64_t k = 0; a && k < s->size; k++) {
+        take_print(e->a, s, k, a + k * TD_SLAB_PROBES);
+        take_print(e->b, s, k, b + k * TD_SLAB_PROBES);
     }
+    if (a && !are_others(s->size, a, b))
+        matched = td_slabs_match(a, b, s->size, map);
     free(a);
     return matched;
 }
@@ -113,13 +185,13 @@ static bool whole_heads(const struct td_evidence *e, const int64_t *map, int64_t
 static void suspect_permuted(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
     struct td_slabs s = td_slabs_of(&e->shape, axis);
-    int64_t *map = calloc((size_t)s.size + 1, sizeof *map);
+    int64_t *map = s.size <= MAX_SLABS ? calloc((size_t)s.size + 1, sizeof *map) : NULL;
     if (map && match_slabs(e, &s, map)) {
         bool roll = constant_shift(map, s.size) != 0 && is_ordered(e, axis) &&
                     !(axis != e->token_axis && whole_heads(e, map, s.size));
         char text[128];
         print_map(map, s.size, e->origin[axis], text, sizeof text);
-        double rest = rest_of_map(e, &s, map, INFINITY);
+        double rest = rest_of_map(e, &s, map, td_most_left(e));
         td_enter(e, d, roll ? TD_IS_SHIFT : TD_IS_PERMUTATION, rest, 1,
                  "%.1f %% explained by axis %d (%s) %s", 100 * td_explained(e, rest), axis,
                  td_axis_plural(e, axis), text);
@@ -144,19 +216,24 @@ static void slab_errors(const struct td_evidence *e, const struct td_slabs *s, d
 static void suspect_shift(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
     struct td_slabs s = td_slabs_of(&e->shape, axis);
-    int64_t reach = s.size / 2 < 8 ? s.size / 2 : 8, *map = calloc((size_t)s.size + 1, sizeof *map);
-    double *error = calloc((size_t)s.size + 1, sizeof *error);
-    if (map && error)
-        slab_errors(e, &s, error);
-    for (int64_t shift = -reach; map && error && shift <= reach && s.size >= 4; shift++) {
+    const int64_t reach = s.size / 2 < 8 ? s.size / 2 : 8;
+    double *error = s.size < 4 ? NULL : calloc((size_t)s.size, sizeof *error), middle = 0;
+    if (!error) {
+        e->starved |= s.size >= 4;
+        return;
+    }
+    slab_errors(e, &s, error);
+    for (int64_t k = reach; k < s.size - reach; k++)
+        middle += error[k];
+    for (int64_t shift = -reach; shift <= reach; shift++) {
         if (shift == 0)
             continue;
-        double kept = 0;
-        for (int64_t k = 0; k < s.size; k++) {
-            map[k] = k - shift >= 0 && k - shift < s.size ? k - shift : -1;
-            kept += map[k] >= 0 ? error[k] : 0;
+        double kept = middle;
+        for (int64_t k = 0; k < reach; k++) {
+            kept += k >= shift ? error[k] : 0;
+            kept += k >= -shift ? error[s.size - 1 - k] : 0;
         }
-        double rest = rest_of_map(e, &s, map, 0.25 * kept);
+        double rest = rest_of_shift(e, &s, shift, 0.25 * kept);
         if (!(rest < 0.25 * kept))
             continue;
         rest *= e->power_d / kept;
@@ -164,7 +241,6 @@ static void suspect_shift(struct td_evidence *e, struct td_diagnosis *d, int axi
                  100 * td_explained(e, rest), axis, td_axis_plural(e, axis), (long long)shift);
     }
     free(error);
-    free(map);
 }
 
 /* Heads inside a merged axis: [.., heads * size]. */
@@ -247,7 +323,8 @@ static void reorder(const struct td_evidence *e, const int *order)
 static void suspect_transposed(struct td_evidence *e, struct td_diagnosis *d)
 {
     int n = e->shape.ndim;
-    if (n < 2 || n > 4 || e->count < 16 || e->survey) /* some rows of a matrix are nobody's columns */
+    if (n < 2 || n > 4 || e->count < 16 || e->survey ||
+        !td_evidence_work(e)) /* some rows of a matrix are nobody's columns */
         return;
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
@@ -269,7 +346,7 @@ static void suspect_transposed(struct td_evidence *e, struct td_diagnosis *d)
 static void suspect_scrambled_heads(struct td_evidence *e, struct td_diagnosis *d)
 {
     const struct td_shape whole = e->shape;
-    if (whole.ndim != 2 || e->survey)
+    if (whole.ndim != 2 || e->survey || !td_evidence_work(e))
         return;
     for (int h = 0; h < e->c->heads->count; h++) {
         int64_t size = e->c->heads->size[h];
@@ -285,22 +362,34 @@ static void suspect_scrambled_heads(struct td_evidence *e, struct td_diagnosis *
     }
 }
 
-/* Channels (0,1),(2,3).. against halves: x[2i], x[2i+1] <-> x[i], x[i + n/2], within heads of `size`. */
+/* |b - a|^2 with the channels of each head of `size` in the other order: x[2i], x[2i+1] <-> x[i], x[i + n/2].
+ */
+static double rest_of_rotary_order(const struct td_evidence *e, int64_t size, bool interleaved)
+{
+    enum { PIECE = 4096 };
+    const double most = td_most_left(e);
+    const int64_t half = size / 2;
+    double rest = 0;
+    for (int64_t head = 0; head < e->count && rest <= most; head += size)
+        for (int64_t at = 0; at < size && rest <= most; at += PIECE)
+            for (int64_t c = at; c < size && c < at + PIECE; c++) {
+                int64_t from = interleaved ? c / 2 + c % 2 * half : c < half ? 2 * c : 2 * (c - half) + 1;
+                double d = e->b[head + c] - e->a[head + from];
+                rest += d * d;
+            }
+    return rest;
+}
+
 static void suspect_rotary_order(struct td_evidence *e, struct td_diagnosis *d, int64_t size)
 {
     int64_t last = e->shape.size[e->shape.ndim - 1];
     if (size < 4 || size % 2 || last % size)
         return;
-    const struct td_slabs channels = {.outer = e->count / size, .size = size, .inner = 1};
-    int64_t half = size / 2, *map = calloc((size_t)size, sizeof *map);
-    for (int direction = 0; direction < 2 && map; direction++) {
-        for (int64_t c = 0; c < size; c++)
-            map[c] = direction ? c / 2 + c % 2 * half : c % half * 2 + c / half;
-        double rest = rest_of_map(e, &channels, map, td_most_left(e));
+    for (int interleaved = 0; interleaved < 2; interleaved++) {
+        double rest = rest_of_rotary_order(e, size, interleaved);
         td_enter(e, d, TD_IS_ROPE, rest, 1, "%.1f %% explained by channels in %s order within heads of %lld",
-                 100 * td_explained(e, rest), direction ? "interleaved" : "half-split", (long long)size);
+                 100 * td_explained(e, rest), interleaved ? "interleaved" : "half-split", (long long)size);
     }
-    free(map);
 }
 
 /* The layout that fits this layer alone, as the values of the whole pair see it, or as many of them as were
@@ -311,8 +400,9 @@ static void suspect_other_layout(struct td_evidence *e, struct td_diagnosis *d)
     struct td_arena arena;
     struct td_operand a, b;
     td_arena_init(&arena, TD_MAX_METADATA);
-    double *x = calloc((size_t)e->count + 1, sizeof *x);
-    if (x && td_operand_make(&a, e->c->item_a, &other->a, &arena, NULL) == TDBG_OK &&
+    double *x = malloc(((size_t)e->count + 1) * sizeof *x);
+    e->starved |= !x;
+    if (x && td_evidence_work(e) && td_operand_make(&a, e->c->item_a, &other->a, &arena, NULL) == TDBG_OK &&
         td_operand_make(&b, e->c->item_b, &other->b, &arena, NULL) == TDBG_OK && a.count >= e->count &&
         td_operand_load(&a, 0, e->count, x, NULL) == TDBG_OK &&
         td_operand_load(&b, 0, e->count, e->work, NULL) == TDBG_OK) {
@@ -336,19 +426,27 @@ static void suspect_other_layout(struct td_evidence *e, struct td_diagnosis *d)
     td_arena_release(&arena);
 }
 
-void td_suspect_order(struct td_evidence *e, struct td_diagnosis *d)
+void td_suspect_layout(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
+    (void)axis;
     if (e->c->other)
         suspect_other_layout(e, d);
+}
+
+void td_suspect_axis(struct td_evidence *e, struct td_diagnosis *d, int axis)
+{
+    suspect_permuted(e, d, axis);
+    if (is_ordered(e, axis))
+        suspect_shift(e, d, axis);
+}
+
+void td_suspect_axes(struct td_evidence *e, struct td_diagnosis *d, int axis)
+{
+    (void)axis;
     int n = e->shape.ndim;
-    for (int axis = 0; axis < n; axis++) {
-        suspect_permuted(e, d, axis);
-        if (is_ordered(e, axis))
-            suspect_shift(e, d, axis);
-    }
-    suspect_transposed(e, d);
     if (n == 0)
         return;
+    suspect_transposed(e, d);
     suspect_merged_heads(e, d);
     suspect_shared_heads(e, d);
     suspect_scrambled_heads(e, d);

@@ -17,7 +17,7 @@
 struct places {
     const bool *touched[TD_MAX_DIMS]; /* NULL: not known */
     int64_t count[TD_MAX_DIMS];
-    double *error[TD_MAX_DIMS]; /* squared, by index of what is looked at */
+    double *error[TD_MAX_DIMS]; /* squared, by index of what is looked at; NULL: nobody has asked */
     bool *own[TD_MAX_DIMS];     /* to be freed */
 };
 
@@ -29,25 +29,36 @@ static int64_t stride_of(const struct td_evidence *e, int axis)
     return stride;
 }
 
-static void find_touched(const struct td_evidence *e, struct places *p, int axis)
+/* The squared error and the power of A by index of the axis, the one behind the other. */
+static double *sum_along(const struct td_evidence *e, int axis)
 {
     int64_t size = e->shape.size[axis], stride = stride_of(e, axis);
-    p->error[axis] = calloc((size_t)size * 2 + 1, sizeof *p->error[axis]);
-    p->own[axis] = calloc((size_t)size + 1, sizeof *p->own[axis]);
-    if (!p->error[axis] || !p->own[axis])
-        return;
-    double *error = p->error[axis], *power = error + size;
-    for (int64_t i = 0; i < e->count; i++) {
-        int64_t k = i / stride % size;
-        double d = e->a[i] - e->b[i];
-        error[k] += d * d;
-        power[k] += e->a[i] * e->a[i];
-    }
+    double *error = calloc((size_t)size * 2 + 1, sizeof *error), *power = error + size;
+    const double *a = e->a, *b = e->b;
+    for (const double *end = error ? a + e->count : a; a < end;)
+        for (int64_t k = 0; k < size; k++)
+            for (int64_t i = 0; i < stride; i++, a++, b++) {
+                error[k] += (*a - *b) * (*a - *b);
+                power[k] += *a * *a;
+            }
+    return error;
+}
+
+static void find_touched(struct td_evidence *e, struct places *p, int axis)
+{
+    int64_t size = e->shape.size[axis];
     if (e->survey) {
         p->touched[axis] = e->survey->touched[axis];
         p->count[axis] = e->survey->count[axis];
         return;
     }
+    p->error[axis] = sum_along(e, axis);
+    p->own[axis] = calloc((size_t)size + 1, sizeof *p->own[axis]);
+    if (!p->error[axis] || !p->own[axis]) {
+        e->starved = true;
+        return;
+    }
+    const double *error = p->error[axis], *power = error + size;
     for (int64_t k = 0; k < size; k++) {
         p->own[axis][k] = td_is_touched(e, size, error[k], power[k]);
         p->count[axis] += p->own[axis][k];
@@ -258,13 +269,18 @@ static bool looks_like_mask(const struct td_evidence *e, int axis, const bool *f
  * this leaves. A mask is more of a rule than a list of indices is. */
 static const double PLACE_LEAVES = 0.15, MASK_LEAVES = 0.1;
 
-static void suspect_mask(struct td_evidence *e, struct td_diagnosis *d, const struct places *p, int axis)
+static void suspect_mask(struct td_evidence *e, struct td_diagnosis *d, struct places *p, int axis)
 {
     char text[160];
-    if (!p->touched[axis] || !p->error[axis] || p->count[axis] == 0 ||
-        p->count[axis] == e->whole.size[axis] ||
+    if (!p->touched[axis] || p->count[axis] == 0 || p->count[axis] == e->whole.size[axis] ||
         !looks_like_mask(e, axis, p->touched[axis], e->whole.size[axis], text, sizeof text))
         return;
+    if (!p->error[axis])
+        p->error[axis] = sum_along(e, axis);
+    if (!p->error[axis]) {
+        e->starved = true;
+        return;
+    }
     double rest = 0;
     for (int64_t k = 0; k < e->shape.size[axis]; k++)
         rest += p->touched[axis][e->origin[axis] + k] ? 0 : p->error[axis][k];
@@ -353,18 +369,19 @@ static void suspect_missing(struct td_evidence *e, struct td_diagnosis *d)
     d->list[d->count++] = f;
 }
 
-void td_suspect_places(struct td_evidence *e, struct td_diagnosis *d)
+void td_suspect_places(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
+    (void)axis;
     suspect_nonfinite(e, d);
     if (e->c->missing)
         suspect_missing(e, d);
     if (e->power_d == 0)
         return;
     struct places places = {0};
-    for (int axis = 0; axis < e->shape.ndim; axis++)
+    for (axis = 0; axis < e->shape.ndim; axis++)
         find_touched(e, &places, axis);
     suspect_zeroed(e, d, &places);
-    for (int axis = 0; axis < e->shape.ndim; axis++)
+    for (axis = 0; axis < e->shape.ndim; axis++)
         suspect_mask(e, d, &places, axis);
     suspect_partial(e, d, &places);
     places_release(&places);

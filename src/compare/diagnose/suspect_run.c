@@ -27,12 +27,17 @@ static bool could_be(struct td_evidence *e, const struct td_item *item)
     struct td_evidence head = *e;
     if (head.count > 4096)
         head.count = 4096;
+    if (!td_evidence_work(e))
+        return false;
+    head.work = e->work;
     if (!td_evidence_load(&head, item))
         return false;
-    double power = 0;
-    for (int64_t i = 0; i < head.count; i++)
+    double power = 0, rest = 0;
+    for (int64_t i = 0; i < head.count; i++) {
         power += e->b[i] * e->b[i];
-    return td_rest(&head, e->work) < 0.25 * power;
+        rest += (e->b[i] - e->work[i]) * (e->b[i] - e->work[i]);
+    }
+    return rest < 0.25 * power;
 }
 
 /* `query` for `query_final`, or NULL. */
@@ -52,8 +57,9 @@ static const struct td_item *stage_before_embedding(const struct td_evidence *e)
     return NULL;
 }
 
-static void suspect_exchanged(struct td_evidence *e, struct td_diagnosis *d)
+void td_suspect_exchanged(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
+    (void)axis;
     const struct td_item *mine = e->c->item_a;
     for (size_t i = 0; i < e->c->a->count; i++) {
         const struct td_item *item = &e->c->a->items[i];
@@ -87,37 +93,39 @@ static int64_t partner(enum pairing p, int64_t width, int64_t pair, int second)
     return p == HALVES ? pair + second * (width / 2) : 2 * pair + second;
 }
 
-/* The angles that turn x into y best, and what they leave: |y - R x|^2. */
-static double fit_rotation(const struct td_evidence *e, struct rotation *r, enum pairing p, const double *x,
-                           const double *y)
+/* The angles that turn x into y best, and what they leave: |y - R x|^2. Each token leaves its own share, so
+ * beyond `most` the others, and their angles, do not matter. */
+static double fit_rotation(struct td_evidence *e, struct rotation *r, enum pairing p, const double *x,
+                           const double *y, double most)
 {
-    size_t cells = (size_t)(r->tokens * r->pairs);
-    double *dot = calloc(cells * 2, sizeof *dot), *cross = dot + cells, rest = 0;
-    if (!dot)
-        return INFINITY;
-    for (int64_t row = 0; row < e->count / r->width; row++) {
-        int64_t at = row * r->width, t = at / r->token_stride % r->tokens;
+    double *dot = malloc(((size_t)r->pairs * 2 + 1) * sizeof *dot), *cross = dot + r->pairs, rest = 0;
+    e->starved |= !dot;
+    for (int64_t t = 0; dot && t < r->tokens && rest <= most; t++) {
+        memset(dot, 0, (size_t)r->pairs * 2 * sizeof *dot);
+        for (int64_t first = t * r->token_stride; first < e->count; first += r->tokens * r->token_stride)
+            for (int64_t at = first; at < first + r->token_stride; at += r->width)
+                for (int64_t k = 0; k < r->pairs; k++) {
+                    int64_t u = at + partner(p, r->width, k, 0), v = at + partner(p, r->width, k, 1);
+                    dot[k] += x[u] * y[u] + x[v] * y[v];
+                    cross[k] += x[u] * y[v] - x[v] * y[u];
+                    rest += x[u] * x[u] + x[v] * x[v] + y[u] * y[u] + y[v] * y[v];
+                }
         for (int64_t k = 0; k < r->pairs; k++) {
-            int64_t u = at + partner(p, r->width, k, 0), v = at + partner(p, r->width, k, 1);
-            dot[t * r->pairs + k] += x[u] * y[u] + x[v] * y[v];
-            cross[t * r->pairs + k] += x[u] * y[v] - x[v] * y[u];
-            rest += x[u] * x[u] + x[v] * x[v] + y[u] * y[u] + y[v] * y[v];
+            r->angle[t * r->pairs + k] = atan2(cross[k], dot[k]);
+            rest -= 2 * hypot(dot[k], cross[k]);
         }
     }
-    for (size_t c = 0; c < cells; c++) {
-        r->angle[c] = atan2(cross[c], dot[c]);
-        rest -= 2 * hypot(dot[c], cross[c]);
-    }
     free(dot);
-    return rest;
+    return dot ? rest : INFINITY;
 }
 
-/* |b - R x|^2 with given angles, turned by `sense` (1 or -1). */
+/* |b - R x|^2 with given angles, turned by `sense` (1 or -1); beyond td_most_left only that it is more. */
 static double rest_of_rotation(const struct td_evidence *e, const struct rotation *r, enum pairing p,
                                const double *x, int sense)
 {
+    const double most = td_most_left(e);
     double rest = 0;
-    for (int64_t row = 0; row < e->count / r->width; row++) {
+    for (int64_t row = 0; row < e->count / r->width && rest <= most; row++) {
         int64_t at = row * r->width, t = at / r->token_stride % r->tokens;
         for (int64_t k = 0; k < r->pairs; k++) {
             int64_t u = at + partner(p, r->width, k, 0), v = at + partner(p, r->width, k, 1);
@@ -158,7 +166,9 @@ static void describe_rotation(const struct rotation *r, char *out, size_t size)
 static void suspect_turned(struct td_evidence *e, struct td_diagnosis *d, struct rotation *r)
 {
     for (int p = HALVES; p <= NEIGHBOURS; p++) {
-        double rest = fit_rotation(e, r, (enum pairing)p, e->a, e->b);
+        double rest = fit_rotation(e, r, (enum pairing)p, e->a, e->b, td_most_left(e));
+        if (!(rest <= td_most_left(e)))
+            continue;
         char how[128];
         describe_rotation(r, how, sizeof how);
         td_enter(e, d, TD_IS_ROPE, rest, (double)(r->tokens * r->pairs), "%.1f %% explained by %s",
@@ -172,11 +182,11 @@ static void suspect_embedding(struct td_evidence *e, struct td_diagnosis *d, str
     double rest = td_rest(e, e->work);
     td_enter(e, d, TD_IS_ROPE, rest, 1, "%.1f %% explained by no rotary embedding at all",
              100 * td_explained(e, rest));
-    double halves = fit_rotation(e, r, HALVES, e->work, e->a);
-    double neighbours = fit_rotation(e, r, NEIGHBOURS, e->work, e->a);
+    double halves = fit_rotation(e, r, HALVES, e->work, e->a, INFINITY);
+    double neighbours = fit_rotation(e, r, NEIGHBOURS, e->work, e->a, INFINITY);
     enum pairing in_a = halves <= neighbours ? HALVES : NEIGHBOURS,
                  other = in_a == HALVES ? NEIGHBOURS : HALVES;
-    fit_rotation(e, r, in_a, e->work, e->a);
+    fit_rotation(e, r, in_a, e->work, e->a, INFINITY);
     rest = rest_of_rotation(e, r, other, e->work, 1);
     td_enter(e, d, TD_IS_ROPE, rest, 1, "%.1f %% explained by B pairing %s where A pairs %s",
              100 * td_explained(e, rest), other == HALVES ? "halves" : "neighbours",
@@ -198,9 +208,9 @@ static void suspect_rotary(struct td_evidence *e, struct td_diagnosis *d, int64_
     free(r.angle);
 }
 
-void td_suspect_run(struct td_evidence *e, struct td_diagnosis *d)
+void td_suspect_rotation(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
-    suspect_exchanged(e, d);
+    (void)axis;
     if (e->shape.ndim < 2)
         return;
     int64_t last = e->shape.size[e->shape.ndim - 1];
@@ -210,5 +220,4 @@ void td_suspect_run(struct td_evidence *e, struct td_diagnosis *d)
     for (int h = 0; h < e->c->heads->count; h++)
         if (last % e->c->heads->size[h] == 0 && !(has_head_axis && last == e->c->heads->size[h]))
             suspect_rotary(e, d, e->c->heads->size[h]);
-    td_suspect_attention(e, d);
 }

@@ -107,34 +107,70 @@ static void describe_sharing(const struct td_evidence *e, const struct sharing *
              count == 1 ? td_axis_word(e, s->axis) : td_axis_plural(e, s->axis), list);
 }
 
-/* What the classes of a sharing have: sums of a a, a b, b - a, and how many elements. */
+/* What the classes of a sharing have: sums of a a, a b, b - a; all have as many elements. */
 struct class_sums {
-    double *aa, *ab, *dd, *n;
+    double *aa, *ab, *dd, n;
     bool *moved;
 };
 
-static bool class_sums_init(struct class_sums *c, const struct td_evidence *e, const struct sharing *s)
+static void add_along(struct class_sums *c, const struct td_evidence *e, const struct sharing *s)
 {
-    c->aa = calloc((size_t)s->classes * 4, sizeof *c->aa);
+    const double *a = e->a, *b = e->b;
+    for (int64_t outer = 0; outer < s->outer; outer++)
+        for (int64_t k = 0; k < s->size; k++, a += s->stride, b += s->stride) {
+            double aa = c->aa[k], ab = c->ab[k], dd = c->dd[k];
+            for (int64_t i = 0; i < s->stride; i++) {
+                aa += a[i] * a[i];
+                ab += a[i] * b[i];
+                dd += b[i] - a[i];
+            }
+            c->aa[k] = aa;
+            c->ab[k] = ab;
+            c->dd[k] = dd;
+        }
+}
+
+/* A class each; a function of its own because only there compilers believe that nothing overlaps. */
+static void add_each(const double *restrict a, const double *restrict b, int64_t count, double *restrict aa,
+                     double *restrict ab, double *restrict dd)
+{
+    for (int64_t i = 0; i < count; i++) {
+        aa[i] += a[i] * a[i];
+        ab[i] += a[i] * b[i];
+        dd[i] += b[i] - a[i];
+    }
+}
+
+static void add_across(struct class_sums *c, const struct td_evidence *e, const struct sharing *s)
+{
+    const double *a = e->a, *b = e->b;
+    for (int64_t outer = 0; outer < s->outer; outer++) {
+        int64_t first = outer * s->stride;
+        for (int64_t k = 0; k < s->size; k++, a += s->stride, b += s->stride)
+            add_each(a, b, s->stride, c->aa + first, c->ab + first, c->dd + first);
+    }
+}
+
+static bool class_sums_init(struct class_sums *c, struct td_evidence *e, const struct sharing *s)
+{
+    c->aa = calloc((size_t)s->classes * 3, sizeof *c->aa);
     c->moved = calloc((size_t)s->classes, sizeof *c->moved);
     if (!c->aa || !c->moved) {
         free(c->aa);
         free(c->moved);
+        e->starved = true;
         return false;
     }
     c->ab = c->aa + s->classes;
     c->dd = c->ab + s->classes;
-    c->n = c->dd + s->classes;
-    const double *a = e->a, *b = e->b;
-    for (int64_t outer = 0; outer < s->outer; outer++)
-        for (int64_t at = 0; at < s->size; at++, a += s->stride, b += s->stride)
-            for (int64_t i = 0; i < s->stride; i++) {
-                int64_t k = s->along ? at : outer * s->stride + i;
-                c->aa[k] += a[i] * a[i];
-                c->ab[k] += a[i] * b[i];
-                c->dd[k] += b[i] - a[i];
-                c->n[k] += 1;
-            }
+    c->n = (double)(e->count / s->classes);
+    if (s->along && s->stride == 1)
+        for (int64_t at = 0; at < e->count; at += s->size)
+            add_each(e->a + at, e->b + at, s->size, c->aa, c->ab, c->dd);
+    else if (s->along)
+        add_along(c, e, s);
+    else
+        add_across(c, e, s);
     return true;
 }
 
@@ -149,7 +185,7 @@ static void enter_offsets(struct td_evidence *e, struct td_diagnosis *d, const s
 {
     double rest = e->power_d;
     for (int64_t k = 0; k < s->classes; k++) {
-        double change = c->n[k] > 0 ? c->dd[k] * c->dd[k] / c->n[k] : 0;
+        double change = c->dd[k] * c->dd[k] / c->n;
         rest -= change;
         c->moved[k] = td_is_touched(e, s->classes, change, c->aa[k]);
     }
@@ -203,19 +239,20 @@ static void suspect_offset(struct td_evidence *e, struct td_diagnosis *d)
 
 static void suspect_clamp(struct td_evidence *e, struct td_diagnosis *d)
 {
+    const double most = td_most_left(e);
     double low = INFINITY, high = -INFINITY, rest = 0;
     int64_t at_low = 0, at_high = 0;
     for (int64_t i = 0; i < e->count; i++) {
         low = e->b[i] < low ? e->b[i] : low;
         high = e->b[i] > high ? e->b[i] : high;
     }
-    for (int64_t i = 0; i < e->count; i++) {
+    for (int64_t i = 0; i < e->count && rest <= most; i++) {
         double a = e->a[i], x = a < low ? low : a > high ? high : a;
         at_low += a < low;
         at_high += a > high;
         rest += (e->b[i] - x) * (e->b[i] - x);
     }
-    if (at_low + at_high == 0)
+    if (at_low + at_high == 0 || rest > most)
         return;
     char limits[96];
     if (at_low && at_high)
@@ -225,6 +262,17 @@ static void suspect_clamp(struct td_evidence *e, struct td_diagnosis *d)
                  at_low ? low : high);
     td_enter(e, d, TD_IS_CLAMP, rest, 2, "%.1f %% explained by limiting A %s (%lld values)",
              100 * td_explained(e, rest), limits, (long long)(at_low + at_high));
+}
+
+/* Of whole numbers every one would be a float of few digits. */
+static bool are_floats(const struct td_evidence *e)
+{
+    const struct td_item *items[] = {e->c->item_a, e->c->item_b};
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < items[side]->part_count; i++)
+            if (td_unit_roundoff(items[side]->parts[i]->dtype) == 0)
+                return false;
+    return true;
 }
 
 /* B holds nothing finer than `bits` of mantissa although its type could, and is A rounded to that. */
@@ -259,7 +307,7 @@ static void suspect_rounded(struct td_evidence *e, struct td_diagnosis *d, int b
 }
 
 /* to += x times factor; in fours, of which compilers make vectors. */
-static void add_scaled(double *restrict to, const double *x, double factor, int64_t count)
+static void add_scaled(double *restrict to, const double *restrict x, double factor, int64_t count)
 {
     int64_t i = 0;
     for (; i + 4 <= count; i += 4)
@@ -276,42 +324,55 @@ static void normalise(double *x, int64_t count)
         x[i] *= scale;
 }
 
-/* The share of the squared error that one pattern (a factor per row times a factor per column) explains:
- * the largest singular value, by power iteration. Rounding has no pattern. */
-static double rank_one_share(const struct td_evidence *e)
+/* One step of a power iteration: v becomes E'E v, each row being read once. The share of the squared error
+ * that E v / |E v| as a factor per row explains. */
+static double iterate(const double *error, int64_t rows, int64_t columns, double power, double *v,
+                      double *next)
 {
-    int64_t columns = e->shape.ndim ? e->shape.size[e->shape.ndim - 1] : 1, rows = e->count / columns;
-    double *u = calloc((size_t)rows, sizeof *u), *v = calloc((size_t)columns, sizeof *v), share = 1;
-    for (int64_t i = 0; i < e->count; i++)
-        e->work[i] = e->b[i] - e->a[i];
-    for (int64_t j = 0; v && j < columns; j++)
-        v[j] = 1 + 0.1 * sin((double)j);
-    for (int step = 0; u && v && step < 20; step++) {
-        for (int64_t i = 0; i < rows; i++)
-            u[i] = td_dot(e->work + i * columns, v, columns);
-        normalise(u, rows);
-        memset(v, 0, (size_t)columns * sizeof *v);
-        for (int64_t i = 0; i < rows; i++)
-            add_scaled(v, e->work + i * columns, u[i], columns);
-        share = td_dot(v, v, columns) / e->power_d;
-        normalise(v, columns);
+    double squares = 0;
+    memset(next, 0, (size_t)columns * sizeof *next);
+    for (int64_t i = 0; i < rows; i++) {
+        double u = td_dot(error + i * columns, v, columns);
+        squares += u * u;
+        add_scaled(next, error + i * columns, u, columns);
     }
-    free(u);
-    free(v);
+    memcpy(v, next, (size_t)columns * sizeof *v);
+    double share = td_dot(v, v, columns) / (squares + 1e-300) / power;
+    normalise(v, columns);
     return share;
+}
+
+/* Whether one pattern (a factor per row times a factor per column) explains more than `most` of the squared
+ * error: the largest singular value, by power iteration, in which the share never falls. Rounding has no
+ * pattern. */
+static bool has_pattern(struct td_evidence *e, double most)
+{
+    int64_t columns = e->shape.size[e->shape.ndim - 1], rows = e->count / columns;
+    double *v = malloc((size_t)columns * 2 * sizeof *v), *error = td_evidence_work(e);
+    bool found = !v || !error;
+    e->starved |= !v;
+    for (int64_t i = 0; !found && i < e->count; i++)
+        error[i] = e->b[i] - e->a[i];
+    for (int64_t j = 0; !found && j < columns; j++)
+        v[j] = 1 + 0.1 * sin((double)j);
+    for (int step = 0; !found && step < 20; step++)
+        found = iterate(error, rows, columns, e->power_d, v, v + columns) > most;
+    free(v);
+    return found;
 }
 
 /* Small, without a pattern, and growing with the values: rounding, though more of it than the types explain.
  * Beyond five per cent nobody would call it that. */
-static void suspect_noise(struct td_evidence *e, struct td_diagnosis *d)
+void td_suspect_noise(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
+    (void)axis;
     double relative = sqrt(e->power_d / e->power_a);
-    if (!(relative < 0.05) || relative < e->c->floor || e->count < 64)
+    if (!(relative < 0.05) || relative < e->c->floor || e->count < 64 || e->shape.ndim == 0 || !are_floats(e))
         return;
     int64_t columns = e->shape.size[e->shape.ndim - 1], rows = e->count / columns;
     double chance = pow(sqrt((double)rows) + sqrt((double)columns), 2) / (double)e->count;
     double worst = e->c->metrics->max_abs / sqrt(e->power_d / (double)e->usable);
-    if (rows < 4 || columns < 4 || rank_one_share(e) > 2 * chance + 0.05 || worst > 20)
+    if (rows < 4 || columns < 4 || worst > 20 || has_pattern(e, 2 * chance + 0.05))
         return;
     char times[TD_NUMBER_SIZE];
     td_enter(e, d, TD_IS_PRECISION, 0.24 * e->to_explain, 1,
@@ -319,19 +380,29 @@ static void suspect_noise(struct td_evidence *e, struct td_diagnosis *d)
              td_number_factor(times, relative / e->c->floor), td_dtype_name(e->c->item_b->parts[0]->dtype));
 }
 
-void td_suspect_values(struct td_evidence *e, struct td_diagnosis *d)
+void td_suspect_rule(struct td_evidence *e, struct td_diagnosis *d, int axis)
 {
+    (void)axis;
     suspect_scale(e, d);
     suspect_offset(e, d);
-    for (int axis = 0; axis < e->shape.ndim; axis++)
-        for (int along = 0; along < 2; along++) {
-            struct sharing s = share(e, axis, along);
-            if (s.classes > 1 && s.classes * 2 <= e->usable)
-                suspect_shared(e, d, &s);
-        }
+}
+
+void td_suspect_sharing(struct td_evidence *e, struct td_diagnosis *d, int axis)
+{
+    for (int along = 0; along < 2; along++) {
+        struct sharing s = share(e, axis, along);
+        if (s.classes > 1 && s.classes * 2 <= e->usable)
+            suspect_shared(e, d, &s);
+    }
+}
+
+void td_suspect_limits(struct td_evidence *e, struct td_diagnosis *d, int axis)
+{
+    (void)axis;
     suspect_clamp(e, d);
+    if (!are_floats(e))
+        return;
     suspect_rounded(e, d, 7, "bfloat16");
     suspect_rounded(e, d, 10, "float16");
     suspect_rounded(e, d, 3, "float8");
-    suspect_noise(e, d);
 }

@@ -258,8 +258,9 @@
     for (const f of worthReading) {
       const bar = element("i", {});
       bar.style.setProperty("--share", String(Math.min(Math.max(number(f.confidence), 0), 1)));
+      const meter = element("span", { className: "meter" }, bar, short(100 * number(f.confidence), 3) + " % confidence");
       list.append(element("li", {}, element("span", { className: "kind" }, kindWords(f.kind)),
-        element("span", { className: "meter" }, bar, short(100 * number(f.confidence), 3) + " % confidence"), element("span", { className: "why" }, f.detail)));
+        ...(f.kind === "unknown" ? [] : [meter]), element("span", { className: "why" }, f.detail)));
     }
     return list;
   }

@@ -31,7 +31,7 @@ function Findings({ pair }: { pair: Pair }) {
       {findingsOf(pair).slice(0, 3).map((finding) => (
         <li key={finding.kind}>
           <b class="kind">{kindWords(finding.kind)}</b>
-          <span class="meter" title={`confidence ${exact(finding.confidence)}`}><span class="track"><span class="fill" style={{ width: `${finding.confidence * 100}%` }} /></span>{percent(finding.confidence)}</span>
+          {finding.kind === "unknown" ? null : <span class="meter" title={`confidence ${exact(finding.confidence)}`}><span class="track"><span class="fill" style={{ width: `${finding.confidence * 100}%` }} /></span>{percent(finding.confidence)}</span>}
           <span class="why">{finding.detail}</span>
         </li>
       ))}

@@ -91,7 +91,7 @@ export function Diagnoses({ list }: { list: readonly Diagnosis[] }) {
       {list.map((d, i) => (
         <li key={i}>
           <b>{kindWords(d.kind)}</b>
-          <span class="meter" role="img" title={`confidence ${d.confidence}`} aria-label={`confidence ${d.confidence}`}><span class="fill" style={{ width: `${d.confidence * 100}%` }} /></span>
+          {d.kind === "unknown" ? null : <span class="meter" role="img" title={`confidence ${d.confidence}`} aria-label={`confidence ${d.confidence}`}><span class="fill" style={{ width: `${d.confidence * 100}%` }} /></span>}
           <span>{d.detail}</span>
         </li>
       ))}
