@@ -28,7 +28,7 @@
 struct standing {
     struct td_place place;
     const struct td_item *item;
-    bool backward; /* of the backward pass, which runs after the other, from the last layer to the first */
+    enum { FORWARD, BACKWARD, STORED } phase; /* gradients of weights come last: a list of results */
     enum { BEFORE, WITHIN, AFTER } zone;
     size_t stack; /* the number of the stack, in the order of the file; 0 when they are one */
     int64_t layer;
@@ -125,8 +125,8 @@ static int compare_numbers(int64_t a, int64_t b)
 /* By all that tells the order; 0: nothing does. */
 static int compare_waves(const struct standing *a, const struct standing *b)
 {
-    if (a->backward != b->backward)
-        return a->backward ? 1 : -1;
+    if (a->phase != b->phase)
+        return a->phase < b->phase ? -1 : 1;
     const int64_t keys[][2] = {{(int64_t)a->zone, (int64_t)b->zone},
                                {(int64_t)a->stack, (int64_t)b->stack},
                                {a->layer, b->layer},
@@ -135,8 +135,8 @@ static int compare_waves(const struct standing *a, const struct standing *b)
                                {a->role_rank, b->role_rank}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i][0] != keys[i][1])
-            return a->backward ? compare_numbers(keys[i][1], keys[i][0])
-                               : compare_numbers(keys[i][0], keys[i][1]);
+            return a->phase == BACKWARD ? compare_numbers(keys[i][1], keys[i][0])
+                                        : compare_numbers(keys[i][0], keys[i][1]);
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
@@ -273,7 +273,7 @@ static bool lists_a_run(const struct standing *all, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct standing *s = &all[i];
         computed = computed || !s->item->parameter;
-        if (s->backward)
+        if (s->phase != FORWARD)
             continue;
         head = head || s->item->role == TD_ROLE_HEAD;
         if (before && s->layer < 0 && s->item->role == TD_ROLE_EMBED)
@@ -330,7 +330,8 @@ static bool survey(struct td_side *side, struct standing *all, const struct stan
         if (!find_place(side, &side->items[i], &all[i]))
             return false;
         all[i].index = i;
-        all[i].backward = td_names_backward(side->items[i].name);
+        if (td_names_backward(side->items[i].name))
+            all[i].phase = side->items[i].parameter ? STORED : BACKWARD;
         *dumped = *dumped || all[i].place.dumped;
         if (all[i].layer >= 0)
             layered[(*layered_count)++] = &all[i];
