@@ -84,6 +84,11 @@ static void put_outcome_words(FILE *out, const struct td_diff *diff)
           out);
 }
 
+static void put_first_title(FILE *out, const struct td_diff *diff)
+{
+    fputs(diff->side_a.order == TD_ORDER_UNKNOWN ? "Largest divergence" : "First divergence", out);
+}
+
 static void put_path_a(FILE *out, const struct td_diff *diff)
 {
     td_markup_text(out, td_input_path(diff->a));
@@ -192,6 +197,7 @@ static slot *find_slot(const char *name, size_t length)
         {"count_a", put_count_a}, {"count_b", put_count_b},
         {"rule", put_rule},       {"conclusion", put_conclusion},
         {"summary", put_summary}, {"notes", put_notes},
+        {"first_title", put_first_title},
         {"diff", put_diff},       {"values", put_values},
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)

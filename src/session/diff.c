@@ -10,6 +10,7 @@
 #include "compare/diagnose/doctor.h"
 #include "compare/judge/origins.h"
 #include "compare/judge/grid.h"
+#include "compare/judge/settle.h"
 #include "compare/layout/layout_text.h"
 #include "kernel/block.h"
 #include "session/judge.h"
@@ -305,6 +306,7 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
     TD_TRY(td_side_of_choice(&diff->side_b, &diff->choice_b, error));
     survey(run);
     TD_TRY(pair_up(run, error));
+    TD_TRY(td_order_settle(&diff->matches, &diff->side_a, &diff->side_b, error));
     TD_TRY(td_align(&run->diff->alignments, &diff->matches, &run->heads, run->pool, run->job, error));
     TD_TRY(td_references_open(&run->references, run->options->reference, &diff->side_a, &diff->side_b,
                               &run->heads, run->pool, run->job, error));
@@ -316,7 +318,7 @@ static tdbg_status compare(struct diff_run *run, struct tdbg_error *error)
     TD_TRY(td_check_replicas(diff, &run->judge, run->pool, run->scratch, error));
     TD_TRY(td_check_missing(diff, &run->judge, run->tokens, run->pool, run->scratch, error));
     TD_TRY(td_forgive_vanished(diff, error));
-    diff->first = td_origins_find(diff->pairs, diff->count);
+    diff->first = td_origins_find(diff->pairs, diff->count, diff->side_a.order);
     TD_TRY(diagnose_born(run, error));
     for (size_t i = 0; i < diff->count; i++)
         td_summary_add(&diff->summary, &diff->pairs[i]);

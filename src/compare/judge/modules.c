@@ -132,16 +132,20 @@ static size_t find(const struct td_modules *m, const char *name, size_t length, 
 }
 
 /* msprobe puts the class and the call behind the path: "Module.block.Block.forward.0" has what lies in
- * Module.block within it, and itself is there too. With the '.' or '/' at the end. */
-static size_t inside_of(const struct entry *own, char *out, size_t size)
+ * Module.block within it, and all calls of itself are there too: *of_itself[0, length) of the name. With the
+ * '.' or '/' at the end. */
+static size_t inside_of(const struct entry *own, char *out, size_t size, size_t *of_itself)
 {
     static const char *const calls[] = {".forward.", ".backward."};
     size_t length = own->length;
+    *of_itself = length;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const char *at = memmem(own->name, length, calls[i], strlen(calls[i]));
         size_t class = at ? last_part(own->name, (size_t)(at - own->name)) : 0;
-        if (class)
+        if (class) {
             length = class - 1;
+            *of_itself = (size_t)(at - own->name) + 1;
+        }
     }
     if (length + 2 > size)
         return 0;
@@ -154,13 +158,13 @@ static size_t inside_of(const struct entry *own, char *out, size_t size)
 static bool has_children(const struct td_modules *m, const struct entry *own)
 {
     char inside[TD_MAX_NAME + 2];
-    size_t length = inside_of(own, inside, sizeof inside);
+    size_t of_itself, length = inside_of(own, inside, sizeof inside, &of_itself);
     if (length == 0)
         return true;
     size_t first = find(m, inside, length, false), end = find(m, inside, length, true);
     for (size_t i = 0; i < 2 && first < end; i++) {
         const struct entry *e = &m->list[i ? end - 1 : first];
-        if (compare_text(e->name, e->length, own->name, own->length) != 0)
+        if (e->length < of_itself || memcmp(e->name, own->name, of_itself) != 0)
             return true;
     }
     return false;

@@ -115,6 +115,7 @@ static bool find_copies(struct td_pair *pairs, size_t count)
 
 struct walk {
     struct td_pair *pairs;
+    enum td_node *nodes; /* of each pair */
     const struct td_modules *modules;
     double carried; /* the error of the residual stream, or of whatever came last */
     double across;  /* of the stacks that ran before this one: what attention across them sees */
@@ -128,6 +129,11 @@ struct visit {
     double chain;  /* the error of what came just before */
     double others; /* that of what has no node */
 };
+
+static enum td_node node_of(const struct visit *v, const struct td_pair *p)
+{
+    return v->walk->nodes[p - v->walk->pairs];
+}
 
 static bool takes_part(const struct td_pair *p)
 {
@@ -184,7 +190,7 @@ static void survey(struct visit *v, const struct td_pair *pairs, size_t count)
         const struct td_pair *p = &pairs[i];
         if (!takes_part(p))
             continue;
-        enum td_node node = td_node_of(p->a);
+        enum td_node node = node_of(v, p);
         v->any = v->any || !is_beside(p);
         v->any_error = v->any_error || diverged(p);
         v->any_node = v->any_node || node != TD_NODE_OTHER;
@@ -238,7 +244,7 @@ static void visit_others(struct visit *v, struct td_pair *pairs, size_t count)
     double most = 0, second = 0, before = v->chain;
     bool any = false;
     for (size_t i = 0; i < count; i++) {
-        if (!takes_part(&pairs[i]) || td_node_of(pairs[i].a) != TD_NODE_OTHER)
+        if (!takes_part(&pairs[i]) || node_of(v, &pairs[i]) != TD_NODE_OTHER)
             continue;
         double error = error_of(&pairs[i]);
         any = any || error > 0 || !is_beside(&pairs[i]);
@@ -247,7 +253,7 @@ static void visit_others(struct visit *v, struct td_pair *pairs, size_t count)
     }
     for (size_t i = 0; i < count; i++) {
         struct td_pair *p = &pairs[i];
-        if (!takes_part(p) || !diverged(p) || td_node_of(p->a) != TD_NODE_OTHER)
+        if (!takes_part(p) || !diverged(p) || node_of(v, p) != TD_NODE_OTHER)
             continue;
         double certain = fed_to_other(v, p), others = error_of(p) == most ? second : most;
         judge(v, p, certain, fmax(certain, others), false);
@@ -260,7 +266,7 @@ static void visit_nodes(struct visit *v, struct td_pair *pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct td_pair *p = &pairs[i];
-        enum td_node node = takes_part(p) ? td_node_of(p->a) : TD_NODE_OTHER;
+        enum td_node node = takes_part(p) ? node_of(v, p) : TD_NODE_OTHER;
         if (node == TD_NODE_OTHER)
             continue;
         double fed = fed_to_node(v, p, node);
@@ -341,20 +347,36 @@ static struct td_pair *find_first(struct td_pair *pairs, size_t count)
     return first;
 }
 
-struct td_pair *td_origins_find(struct td_pair *pairs, size_t count)
+static void walk_through(struct walk *walk, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (takes_part(&walk->pairs[i]))
+            walk->nodes[i] = td_node_of(walk->pairs[i].a);
+    for (size_t i = 0, end; i < count; i = end) {
+        end = end_of_visit(walk->pairs, i, count);
+        if (layer_of(&walk->pairs[i]) == 0)
+            walk->across = fmax(walk->across, walk->carried);
+        visit_layer(walk, i, end);
+    }
+}
+
+struct td_pair *td_origins_find(struct td_pair *pairs, size_t count, enum td_order_evidence order)
 {
     struct td_modules *modules = td_modules_open(pairs, count);
     struct walk walk = {.pairs = pairs, .modules = modules};
-    bool ok = modules && find_copies(pairs, count);
-    for (size_t i = 0, end; ok && i < count; i = end) {
-        end = end_of_visit(pairs, i, count);
-        if (layer_of(&pairs[i]) == 0)
-            walk.across = fmax(walk.across, walk.carried);
-        visit_layer(&walk, i, end);
-    }
-    for (size_t i = 0; i < count; i++)
-        if (diverged(&pairs[i]) && (!ok || pairs[i].a->parameter))
+    walk.nodes = calloc(count + 1, sizeof *walk.nodes);
+    bool ok = modules && walk.nodes && find_copies(pairs, count);
+    if (ok)
+        walk_through(&walk, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!diverged(&pairs[i]))
+            continue;
+        if (!ok || pairs[i].a->parameter)
             pairs[i].origin = TD_BORN; /* a weight is computed from nothing */
+        else if (order == TD_ORDER_UNKNOWN && pairs[i].origin == TD_INHERITED)
+            pairs[i].origin = TD_ORIGIN_NONE;
+    }
+    free(walk.nodes);
     td_modules_close(&modules);
     return find_first(pairs, count);
 }

@@ -37,13 +37,15 @@ function Findings({ pair }: { pair: Pair }) {
   );
 }
 
-function Diverged({ id, pair }: { id: string; pair: Pair }) {
+function Diverged({ id, pair, result }: { id: string; pair: Pair; result: DiffResult }) {
+  const between = result.first_divergence?.unpaired_before;
   return (
     <>
-      <p class="eyebrow">First divergence</p>
+      <p class="eyebrow">{result.order === "unknown" ? "Largest divergence" : "First divergence"}</p>
       <h2><a href={pairAddress(id, pair.index)} onClick={(event) => { event.preventDefault(); openFirstDivergence(); }}>{placeOf(pair)}</a></h2>
       <Size pair={pair} />
       <Findings pair={pair} />
+      {between && <p class="facts">In front of it {between.count} without a partner: {[...between.a, ...between.b].join(", ")}. The mistake may be in there.</p>}
       <p><button type="button" class="primary" onClick={openFirstDivergence}>Open it <kbd>g</kbd></button></p>
     </>
   );
@@ -92,7 +94,7 @@ export function FirstCard({ id, result }: { id: string; result: DiffResult }) {
   const first = result.first_divergence && result.pairs[result.first_divergence.index];
   return (
     <section class={`panel first-card${first ? " diverged" : ""}`} aria-label="Outcome">
-      {first ? <Diverged id={id} pair={first} /> : <Outcome result={result} />}
+      {first ? <Diverged id={id} pair={first} result={result} /> : <Outcome result={result} />}
     </section>
   );
 }
