@@ -189,8 +189,8 @@ static const struct entry *find(const struct td_sidecar *s, const char *name, si
         else
             high = middle;
     }
-    bool found = low < s->count && s->entries[low].length == length &&
-                 memcmp(s->entries[low].name, name, length) == 0;
+    bool found =
+        low < s->count && s->entries[low].length == length && memcmp(s->entries[low].name, name, length) == 0;
     return found ? &s->entries[low] : NULL;
 }
 

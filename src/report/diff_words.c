@@ -141,8 +141,8 @@ static void say_place(struct td_buffer *out, const struct td_diff *diff)
     if (diff->side_a.order != TD_ORDER_UNKNOWN)
         td_buffer_printf(out, "First divergence: %s. ", place);
     else if (diff->summary.diverged > 1)
-        td_buffer_printf(out, "Largest divergence: %s; nothing tells in which order the tensors were computed. ",
-                         place);
+        td_buffer_printf(
+            out, "Largest divergence: %s; nothing tells in which order the tensors were computed. ", place);
     else
         td_buffer_printf(out, "The only divergence: %s. ", place);
 }

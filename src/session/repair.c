@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_QUESTIONS = 20000000 };
+
 struct repair {
     struct td_diff *diff;
     const struct td_judge *judge;
     const struct td_head_sizes *heads;
     struct td_pool *pool;
     struct td_arena *scratch;
+    size_t questions; /* that may still be asked of pairs of pairs: names may leave every answer open */
 };
 
 static bool diverged(const struct td_pair *p)
@@ -21,7 +24,7 @@ static bool diverged(const struct td_pair *p)
 }
 
 /* Measures the pair in another layout, and keeps it when that makes the two agree. */
-static bool try_layout(const struct repair *r, struct td_pair *p, const struct td_layout *layout)
+static bool try_layout(struct repair *r, struct td_pair *p, const struct td_layout *layout)
 {
     struct td_pair before = *p;
     struct tdbg_error error;
@@ -37,11 +40,15 @@ static bool try_layout(const struct repair *r, struct td_pair *p, const struct t
 /* --- what follows agrees -------------------------------------------------------------------------------- */
 
 /* Something is computed from it, and all of that is right. */
-static bool consumers_agree(const struct td_diff *diff, const struct td_pair *p)
+static bool consumers_agree(struct repair *r, const struct td_pair *p)
 {
-    size_t fed = 0;
+    const struct td_diff *diff = r->diff;
+    size_t fed = 0, after = (size_t)(p - diff->pairs) + 1; /* where most of them are */
     for (size_t i = 0; i < diff->count; i++) {
-        const struct td_pair *q = &diff->pairs[i];
+        if (r->questions == 0)
+            return false;
+        r->questions--;
+        const struct td_pair *q = &diff->pairs[(after + i) % diff->count];
         if (q == p || !q->a || !td_pair_measured(q) || q->a->layer < 0 || !td_feeds(p->a, q->a))
             continue;
         if (diverged(q))
@@ -52,13 +59,13 @@ static bool consumers_agree(const struct td_diff *diff, const struct td_pair *p)
 }
 
 /* Backwards, so that a chain of stages in one other layout (query, query_final) is unwound from its end. */
-static void repair_by_consumers(const struct repair *r)
+static void repair_by_consumers(struct repair *r)
 {
     struct td_diff *diff = r->diff;
     for (size_t i = diff->count; i-- > 0;) {
         const struct td_layout *other = diff->alignments.list[i].other;
         struct td_pair *p = &diff->pairs[i];
-        if (diverged(p) && other && consumers_agree(diff, p))
+        if (diverged(p) && other && consumers_agree(r, p))
             try_layout(r, p, other);
     }
 }
@@ -111,7 +118,7 @@ static bool is_fused_by_rank(const struct td_pair *p, const struct td_layout *la
 
 /* One order for all layers, or none. What is computed from an activation must agree too: a model that
  * confuses its heads does so in every layer. */
-static void reorder_stage(const struct repair *r, struct td_pair *first, const struct td_layout *order,
+static void reorder_stage(struct repair *r, struct td_pair *first, const struct td_layout *order,
                           struct td_pair *before)
 {
     struct td_diff *diff = r->diff;
@@ -123,8 +130,7 @@ static void reorder_stage(const struct repair *r, struct td_pair *first, const s
         if (p->layout != shared || !same_stage(&before[0], p))
             continue;
         layers++;
-        agreed += diverged(p) &&
-                  (p->a->parameter || is_fused_by_rank(p, order) || consumers_agree(diff, p)) &&
+        agreed += diverged(p) && (p->a->parameter || is_fused_by_rank(p, order) || consumers_agree(r, p)) &&
                   try_layout(r, p, order);
     }
     for (struct td_pair *p = first; p < end && (layers < 2 || agreed < layers); p++)
@@ -134,7 +140,7 @@ static void reorder_stage(const struct repair *r, struct td_pair *first, const s
 
 /* Only the first layer is searched for an order, so a checkpoint that differs everywhere costs one search for
  * each stage. Backwards, as above. */
-static tdbg_status repair_orders(const struct repair *r, struct tdbg_error *error)
+static tdbg_status repair_orders(struct repair *r, struct tdbg_error *error)
 {
     struct td_diff *diff = r->diff;
     struct td_pair *before = calloc(diff->count + 1, sizeof *before);
@@ -156,7 +162,7 @@ tdbg_status td_repair_stored(struct td_diff *diff, const struct td_judge *judge,
                              const struct td_head_sizes *heads, struct td_pool *pool,
                              struct td_arena *scratch, struct tdbg_error *error)
 {
-    struct repair repair = {diff, judge, heads, pool, scratch};
+    struct repair repair = {diff, judge, heads, pool, scratch, MAX_QUESTIONS};
     repair_by_consumers(&repair);
     return repair_orders(&repair, error);
 }

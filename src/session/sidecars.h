@@ -10,7 +10,7 @@ struct td_sidecars {
     struct {
         struct td_sidecar *sidecar;
         char *folder; /* full, with the '/' at its end; or "" */
-    } *list;
+    } * list;
     size_t count;
 };
 

@@ -53,7 +53,7 @@ struct td_tensor {
     enum td_dtype dtype;
     struct td_shape shape;
     int64_t count;
-    bool executed;                  /* recorded: its place in the list is its place in the execution */
+    bool executed; /* recorded: its place in the list is its place in the execution */
     struct td_sequence sequence;
     uint64_t bytes;                 /* logical size: count * element size; blocks and sparse: as stored */
     struct td_view view;            /* unused when sparse */

@@ -1,4 +1,5 @@
-/* between.h: tensors without a partner in front of the first divergence: nobody saw whether they are right. */
+/* between.h: tensors without a partner in front of the first divergence: nobody saw whether they are right.
+ */
 #ifndef TD_COMPARE_JUDGE_BETWEEN_H
 #define TD_COMPARE_JUDGE_BETWEEN_H
 

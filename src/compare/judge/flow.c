@@ -1,4 +1,5 @@
-/* flow.c: see flow.h. Two graphs. What one item alone tells of another follows the table of stages, which is the decoder block that the known stages describe:
+/* flow.c: see flow.h. Two graphs. What one item alone tells of another follows the table of stages, which is
+ * the decoder block that the known stages describe:
  *
  *     post_ln_pre_attn -> query -> query_final -\
  *                      -> key   -> key_final   ---> post_attn -> post_attn_pre_resid -> pre_mlp -> post_mlp
@@ -41,7 +42,8 @@ static const char *const *feeders(const char *stage)
 
 static bool is_known(const char *stage)
 {
-    return feeders(stage) || strcmp(stage, OPENING) == 0;
+    return strchr("pqkvs", *stage) && /* few others begin with one of these */
+           (feeders(stage) || strcmp(stage, OPENING) == 0);
 }
 
 /* Branches of one layer that run side by side: none of them sees the other. */

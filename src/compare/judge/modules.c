@@ -69,7 +69,8 @@ static bool is_number(const char *part, size_t length)
 
 static struct entry read_name(const struct td_pair *pair)
 {
-    static const char *const inputs[] = {"input", "inputs", NULL}, *const outputs[] = {"output", "outputs", NULL};
+    static const char *const inputs[] = {"input", "inputs", NULL}, *const outputs[] = {"output", "outputs",
+                                                                                       NULL};
     static const char *const parameters[] = {"parameters", NULL}, *const weights[] = {"weight", "bias", NULL};
     struct entry e = {pair->a->name, 0, PART_OUTPUT, pair};
     struct td_name parts = td_name_split(e.name);

@@ -11,8 +11,8 @@ struct td_modules *td_modules_open(const struct td_pair *pairs, size_t count);
 void td_modules_close(struct td_modules **modules);
 
 struct td_intake {
-    bool known;       /* the module's inputs were measured, and nothing within it was dumped */
-    double inputs;    /* the largest error among those that diverged, by `size`; 0: none did */
+    bool known;        /* the module's inputs were measured, and nothing within it was dumped */
+    double inputs;     /* the largest error among those that diverged, by `size`; 0: none did */
     double parameters; /* likewise of its own weights */
 };
 

@@ -75,8 +75,8 @@ static int compare_doubles(double a, double b)
 static int compare_copies(const void *x, const void *y)
 {
     const struct copy *p = x, *q = y;
-    int order = p->count != q->count ? (p->count > q->count) - (p->count < q->count)
-                                     : compare_doubles(p->a, q->a);
+    int order =
+        p->count != q->count ? (p->count > q->count) - (p->count < q->count) : compare_doubles(p->a, q->a);
     order = order ? order : compare_doubles(p->b, q->b);
     return order ? order : (p->pair > q->pair) - (p->pair < q->pair);
 }
@@ -96,7 +96,8 @@ static bool find_copies(struct td_pair *pairs, size_t count)
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct td_metrics *m = &pairs[i].metrics;
-        if (diverged(&pairs[i]) && !pairs[i].a->parameter && m->count >= LEAST && m->a.norm > 0 && m->b.norm > 0)
+        if (diverged(&pairs[i]) && !pairs[i].a->parameter && m->count >= LEAST && m->a.norm > 0 &&
+            m->b.norm > 0)
             list[n++] = (struct copy){m->count, m->a.norm, m->b.norm, &pairs[i]};
     }
     if (n)
@@ -143,7 +144,8 @@ static bool takes_part(const struct td_pair *p)
 /* Ids, masks and tables of angles stand beside the flow: that they agree stops no error. */
 static bool is_beside(const struct td_pair *p)
 {
-    static const char *const words[] = {"mask", "ids", "position", "positions", "cos", "sin", "rotary", "freqs"};
+    static const char *const words[] = {"mask", "ids", "position", "positions",
+                                        "cos",  "sin", "rotary",   "freqs"};
     enum td_kind kind = td_dtype_facts(p->a->parts[0]->dtype)->kind;
     struct td_word word;
     size_t length = strlen(p->a->stage);
@@ -172,7 +174,8 @@ static void settle(struct visit *v)
         double *e = &v->effective[n];
         v->reached[n] = v->seen[n];
         for (int from = 1; from < n; from++)
-            v->reached[n] = v->reached[n] || (td_node_feeders((enum td_node)n) >> from & 1 && v->reached[from]);
+            v->reached[n] =
+                v->reached[n] || (td_node_feeders((enum td_node)n) >> from & 1 && v->reached[from]);
         *e = v->seen[n] ? v->error[n] : most_of(v->effective, td_node_feeders((enum td_node)n));
         if (n == TD_NODE_STREAM && !v->seen[n])
             *e = v->seen[TD_NODE_NORM_ATTN] ? fmin(v->walk->carried, v->error[TD_NODE_NORM_ATTN])
@@ -233,9 +236,7 @@ static void judge(const struct visit *v, struct td_pair *p, double certain, doub
     certain = fmax(certain, OF_WEIGHTS * in.parameters);
     possible = fmax(possible, certain);
     if (p->origin == TD_ORIGIN_NONE)
-        p->origin = explains(certain, p)    ? TD_INHERITED
-                    : explains(possible, p) ? TD_ORIGIN_NONE
-                                            : TD_BORN;
+        p->origin = explains(certain, p) ? TD_INHERITED : explains(possible, p) ? TD_ORIGIN_NONE : TD_BORN;
 }
 
 /* The items of a wave that have no node: which of them comes first is not known. */

@@ -26,7 +26,9 @@ static bool is_of(const struct td_side *side, const struct td_item *item)
 tdbg_status td_order_settle(struct td_matches *matches, struct td_side *a, const struct td_side *b,
                             struct tdbg_error *error)
 {
-    if (a->order != TD_ORDER_UNKNOWN || b->order == TD_ORDER_UNKNOWN || matches->count == 0)
+    bool better = a->order == TD_ORDER_UNKNOWN ? b->order != TD_ORDER_UNKNOWN
+                                               : a->order == TD_ORDER_TIMES && b->order >= TD_ORDER_SIDECAR;
+    if (!better || matches->count == 0)
         return TDBG_OK;
     for (size_t i = 0; i < matches->count; i++)
         if (matches->pairs[i].a && !is_of(a, matches->pairs[i].a))

@@ -152,7 +152,9 @@ static int third_of(enum td_role role)
 {
     if (role >= TD_ROLE_NORM_ATTN && role <= TD_ROLE_ATTN_K_NORM)
         return 1;
-    return role == TD_ROLE_ATTN_O || role == TD_ROLE_ATTN ? 2 : role >= TD_ROLE_ROUTER && role <= TD_ROLE_MLP ? 3 : 0;
+    return role == TD_ROLE_ATTN_O || role == TD_ROLE_ATTN  ? 2
+           : role >= TD_ROLE_ROUTER && role <= TD_ROLE_MLP ? 3
+                                                           : 0;
 }
 
 /* Whether times that go from `a` to `b` go forwards by the names: 1, -1, or 0 where these tell nothing. */

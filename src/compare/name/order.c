@@ -8,12 +8,13 @@
  * Names in front of the layer tell stacks apart only if they must, that is if one stage of one layer is in
  * several: attn/3_query.pth and mlp/3_post_mlp.pth are one stack in two folders.
  *
- * A list that is the order of execution (evidence.h) counts as it is where a run, a sidecar or a whole dump in
- * one file wrote it, and else within the layers. A folder, and a file whose writer sorts its keys, list by the
- * alphabet, which puts down_proj before q_proj. Such a list says nothing, and what the stage is to its layer
- * decides (families.h); the backward pass runs through all of it the other way round, after it.
+ * A list that is the order of execution (evidence.h) counts as it is where a run, a sidecar or a whole dump
+ * in one file wrote it, and else within the layers. A folder, and a file whose writer sorts its keys, list by
+ * the alphabet, which puts down_proj before q_proj. Such a list says nothing, and what the stage is to its
+ * layer decides (families.h); the backward pass runs through all of it the other way round, after it.
  *
- * Where neither decides, items have an order, but share a wave: nobody may say that one came before the other.
+ * Where neither decides, items have an order, but share a wave: nobody may say that one came before the
+ * other.
  */
 #include "compare/name/order.h"
 
