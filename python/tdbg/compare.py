@@ -116,14 +116,14 @@ def complaint(document, words, unmatched):
         return "\n".join([f"{lines[0]}, but not everything has a counterpart", *alone])
     first = document["first_divergence"]
     if first:
-        lines += ["", *about(document["pairs"][first["index"]], first)]
+        lines += ["", *about(document["pairs"][first["index"]], first, "largest" if document.get("order") == "unknown" else "first")]
     lines += others(document, "diverged", first and first["index"])
     lines += others(document, "error", None)
     return "\n".join(lines + alone)
 
 
-def about(pair, first):
-    lines = [f"first divergence: {pair['name']}", f"  a  {side(pair['a'])}", f"  b  {side(pair['b'])}"]
+def about(pair, first, which):
+    lines = [f"{which} divergence: {pair['name']}", f"  a  {side(pair['a'])}", f"  b  {side(pair['b'])}"]
     lines += [f"  {pair['reason']}"] if pair["reason"] else []
     sure = lambda d: "" if d["kind"] == "unknown" else f" ({d['confidence']:.0%})"  # in what is unknown there is none
     lines += [f"  diagnosis: {d['kind']}{sure(d)}: {d['detail']}" for d in first["diagnosis"]]

@@ -6,6 +6,7 @@
 #include "compare/judge/coverage.h"
 #include "compare/judge/judge.h"
 #include "compare/judge/origins.h"
+#include "compare/judge/settle.h"
 #include "compare/layout/fitting.h"
 
 #include <stdlib.h>
@@ -67,7 +68,8 @@ void td_summary_add(struct td_summary *s, const struct td_pair *p)
 /* Where the result of each stage is while later ones read it. What the comparison does not keep is freed at
  * the end. */
 struct stages {
-    const struct td_side *a, *b, *reference;
+    struct td_side *a;
+    const struct td_side *b, *reference;
     const struct td_compare_options *options;
     const struct td_work *work; /* its arena is that of the comparison */
     struct td_rules rules;
@@ -80,7 +82,8 @@ struct stages {
 static tdbg_status pair_up(struct stages *s, struct tdbg_error *error)
 {
     const struct td_work work = {s->work->pool, s->work->job, NULL};
-    return td_match_sides(&s->result->matches, s->a, s->b, &s->options->match, &work, error);
+    TD_TRY(td_match_sides(&s->result->matches, s->a, s->b, &s->options->match, &work, error));
+    return td_order_settle(&s->result->matches, s->a, s->b, error);
 }
 
 static tdbg_status line_up(struct stages *s, struct tdbg_error *error)
@@ -144,12 +147,12 @@ static tdbg_status run(struct stages *s, struct tdbg_error *error)
     TD_TRY(measure(s, error));
     TD_TRY(judge(s, error));
     TD_TRY(put_together(c, s->fittings, s->judgements, error));
-    c->first = td_origins_find(c->pairs, c->count);
+    c->first = td_origins_find(c->pairs, c->count, s->a->order);
     TD_TRY(diagnose(s, error));
     return summarise(s, error);
 }
 
-tdbg_status td_compare(struct td_comparison *out, const struct td_side *a, const struct td_side *b,
+tdbg_status td_compare(struct td_comparison *out, struct td_side *a, const struct td_side *b,
                        const struct td_side *reference, const struct td_compare_options *options,
                        const struct td_work *work, struct tdbg_error *error)
 {

@@ -4,11 +4,10 @@
  *
  *     name      td_side, td_model   what each tensor is to its model (layer, stage, order), and how large the
  *                                   model is. The sides come named (name/item.h).
- *     pair      td_matches          which tensors belong together (match/match.h). Layouts and verdicts are
- *                                   of pairs, so this comes first.
- *     line up   td_alignments,      a layout for each pair, by a sample of its values and the vote of the
- *               td_references       layers (layout/align.h). In a wrong layout the values tell nothing, so
- *                                   this comes before they are measured. The reference is paired and lined
+ *     pair      td_matches          which tensors belong together (match/match.h), in one order of execution.
+ * Layouts and verdicts are of pairs, so this comes first. line up   td_alignments,      a layout for each
+ * pair, by a sample of its values and the vote of the td_references       layers (layout/align.h). In a wrong
+ * layout the values tell nothing, so this comes before they are measured. The reference is paired and lined
  *                                   up with both sides here (judge/reference.h): the rule measures by it.
  *     measure   td_fitting          the metrics of each pair in that layout. Where the measurements of other
  *                                   pairs justify another layout, the pair is measured in that one instead
@@ -61,9 +60,10 @@ struct td_comparison {
     struct td_summary summary;
 };
 
-/* `reference` decides under TD_POLICY_REFERENCE; NULL: there is none. `work` without an arena: what is found
+/* Where B alone tells the order of execution, A's items get it: one order for both (judge/settle.h).
+ * `reference` decides under TD_POLICY_REFERENCE; NULL: there is none. `work` without an arena: what is found
  * lives in that of the comparison. */
-TD_CHECK tdbg_status td_compare(struct td_comparison *out, const struct td_side *a, const struct td_side *b,
+TD_CHECK tdbg_status td_compare(struct td_comparison *out, struct td_side *a, const struct td_side *b,
                                 const struct td_side *reference, const struct td_compare_options *options,
                                 const struct td_work *work, struct tdbg_error *error);
 void td_comparison_release(struct td_comparison *comparison);

@@ -276,4 +276,5 @@ static tdbg_status open_source(const struct td_source *source, struct td_catalog
     return read_tensors(&f, tensors, out, error);
 }
 
-const struct td_reader td_reader_gguf = {.name = "gguf", .probe = probe, .open = open_source};
+const struct td_reader td_reader_gguf = {
+    .name = "gguf", .probe = probe, .open = open_source, .keeps_order = true};

@@ -79,4 +79,5 @@ static tdbg_status open_source(const struct td_source *source, struct td_catalog
     return status;
 }
 
-const struct td_reader td_reader_npz = {.name = "npz", .probe = probe, .open = open_source};
+const struct td_reader td_reader_npz = {
+    .name = "npz", .probe = probe, .open = open_source, .keeps_order = true};

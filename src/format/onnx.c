@@ -356,4 +356,4 @@ static tdbg_status open_onnx(const struct td_source *source, struct td_catalog *
 }
 
 const struct td_reader td_reader_onnx = {
-    .name = "onnx", .probe = probe, .open = open_onnx, .covers = td_onnx_covers};
+    .name = "onnx", .probe = probe, .open = open_onnx, .covers = td_onnx_covers, .keeps_order = true};

@@ -60,4 +60,5 @@ static tdbg_status open_source(const struct td_source *source, struct td_catalog
     return status;
 }
 
-const struct td_reader td_reader_pickle = {.name = "pickle", .probe = probe, .open = open_source};
+const struct td_reader td_reader_pickle = {
+    .name = "pickle", .probe = probe, .open = open_source, .keeps_order = true};

@@ -25,6 +25,10 @@ struct td_reader {
     /* For a reader that takes in other files of the bundle (an index and its shards): is `name` one of
      * those, given that `source` is opened? NULL: takes none. */
     bool (*covers)(const struct td_source *source, const char *name);
+
+    /* A file lists its tensors as they were written: a dict in the order of its keys' insertion. False for
+     * formats whose writers sort. */
+    bool keeps_order;
 };
 
 extern const struct td_reader td_reader_torch;        /* format/torch.c: zip */

@@ -238,4 +238,5 @@ tdbg_status td_torch_legacy_storage(const uint8_t *data, size_t size, struct td_
     return status;
 }
 
-const struct td_reader td_reader_torch_legacy = {.name = "torch", .probe = probe, .open = open_source};
+const struct td_reader td_reader_torch_legacy = {
+    .name = "torch", .probe = probe, .open = open_source, .keeps_order = true};

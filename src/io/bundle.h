@@ -32,6 +32,7 @@ struct td_member {
         const char *reason;                 /* BAD */
     };
     size_t size;                    /* BYTES */
+    int64_t written;                /* FILE: as in td_source */
     const struct td_source *source; /* NULL until opened */
 };
 

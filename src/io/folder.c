@@ -82,8 +82,11 @@ static tdbg_status add_entry(struct td_bundle *bundle, const FTSENT *entry, cons
     const char *path = td_arena_strdup(&bundle->arena, entry->fts_path);
     if (!path)
         return td_fail_nomem(error);
-    return td_bundle_add(bundle, (struct td_member){.name = name, .kind = TD_MEMBER_FILE, .path = path},
-                         error);
+    const struct timespec *written = &entry->fts_statp->st_mtim;
+    struct td_member member = {.name = name, .kind = TD_MEMBER_FILE, .path = path};
+    if (written->tv_sec > 0 && written->tv_sec < INT64_MAX / 1000000000)
+        member.written = (int64_t)written->tv_sec * 1000000000 + written->tv_nsec;
+    return td_bundle_add(bundle, member, error);
 }
 
 static tdbg_status walk(struct td_bundle *bundle, FTS *tree, size_t prefix, struct td_job *job,

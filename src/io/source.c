@@ -265,6 +265,7 @@ static tdbg_status open_member(struct td_bundle *bundle, const struct td_member 
         return td_fail_nomem(error);
     opened->source.name = member->name;
     opened->source.bundle = bundle;
+    opened->source.written = member->written;
     TD_TRY(fetch(bundle, member, opened, error));
     if (!opened->source.data)
         opened->source.data =

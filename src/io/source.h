@@ -21,6 +21,7 @@ struct td_source {
     const char *name;    /* path within the bundle, '/' between folders; a plain file's base name */
     const uint8_t *data; /* never NULL, not even when empty */
     size_t size;
+    int64_t written; /* when the file on disk was last written, in ns; 0: a member of an archive */
     struct td_bundle *bundle;
 };
 

@@ -86,6 +86,11 @@ static void put_outcome_words(FILE *out, const struct td_diff *diff)
           out);
 }
 
+static void put_first_title(FILE *out, const struct td_diff *diff)
+{
+    fputs(diff->side_a.order == TD_ORDER_UNKNOWN ? "Largest divergence" : "First divergence", out);
+}
+
 static void put_path_a(FILE *out, const struct td_diff *diff)
 {
     td_markup_text(out, td_input_path(diff->a));
@@ -187,15 +192,25 @@ static slot *find_slot(const char *name, size_t length)
         const char *name;
         slot *put;
     } slots[] = {
-        {"css", put_css},         {"css_sha256", put_css_sha256},
-        {"js", put_js},           {"js_sha256", put_js_sha256},
-        {"version", put_version}, {"title", put_title},
-        {"outcome", put_outcome}, {"outcome_words", put_outcome_words},
-        {"path_a", put_path_a},   {"path_b", put_path_b},
-        {"count_a", put_count_a}, {"count_b", put_count_b},
-        {"rule", put_rule},       {"conclusion", put_conclusion},
-        {"summary", put_summary}, {"notes", put_notes},
-        {"diff", put_diff},       {"values", put_values},
+        {"css", put_css},
+        {"css_sha256", put_css_sha256},
+        {"js", put_js},
+        {"js_sha256", put_js_sha256},
+        {"version", put_version},
+        {"title", put_title},
+        {"outcome", put_outcome},
+        {"outcome_words", put_outcome_words},
+        {"path_a", put_path_a},
+        {"path_b", put_path_b},
+        {"count_a", put_count_a},
+        {"count_b", put_count_b},
+        {"rule", put_rule},
+        {"conclusion", put_conclusion},
+        {"summary", put_summary},
+        {"notes", put_notes},
+        {"first_title", put_first_title},
+        {"diff", put_diff},
+        {"values", put_values},
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if (strlen(slots[i].name) == length && memcmp(slots[i].name, name, length) == 0)

@@ -1,6 +1,8 @@
 /* diff_json.c: see diff_json.h. */
 #include "report/diff_json.h"
 
+#include "compare/judge/between.h"
+
 #include <math.h>
 
 void td_input_json(struct td_json *j, const char *key, const struct td_input *input)
@@ -291,6 +293,37 @@ void td_skips_json(struct td_json *j, const struct td_input *input)
     }
 }
 
+static const char *order_name(enum td_order_evidence order)
+{
+    static const char *const names[] = {
+        [TD_ORDER_UNKNOWN] = "unknown", [TD_ORDER_NAMES] = "names",   [TD_ORDER_TIMES] = "times",
+        [TD_ORDER_FILE] = "file",       [TD_ORDER_STAGES] = "stages", [TD_ORDER_SIDECAR] = "sidecar",
+        [TD_ORDER_RECORDED] = "file",
+    };
+    return names[order];
+}
+
+/* "unpaired_before": {"a": [names], "b": [names], "count": N}: what nobody compared, in front of it. */
+static void put_between(struct td_json *j, const struct td_diff *diff)
+{
+    static const char *const sides[] = {"a", "b"};
+    struct td_between between;
+    td_between_find(&between, diff->result.pairs, diff->result.first, diff->side_a.order);
+    if (between.count[0] + between.count[1] == 0)
+        return;
+    td_json_key(j, "unpaired_before");
+    td_json_begin_object(j);
+    for (int s = 0; s < 2; s++) {
+        td_json_key(j, sides[s]);
+        td_json_begin_array(j);
+        for (size_t i = 0; i < between.count[s] && i < TD_BETWEEN_NAMES; i++)
+            td_json_string(j, between.names[s][i]);
+        td_json_end_array(j);
+    }
+    td_json_field_uint(j, "count", between.count[0] + between.count[1]);
+    td_json_end_object(j);
+}
+
 void td_diff_json(struct td_json *j, const struct td_diff *diff, td_pair_filter *filter)
 {
     td_json_begin_object(j);
@@ -299,11 +332,13 @@ void td_diff_json(struct td_json *j, const struct td_diff *diff, td_pair_filter 
     td_input_json(j, "b", diff->b);
     td_summary_json(j, &diff->result.summary);
     td_policy_json(j, &diff->policy, diff->reference);
+    td_json_field_string(j, "order", order_name(diff->side_a.order));
     td_json_key(j, "first_divergence");
     if (diff->result.first) {
         td_json_begin_object(j);
         put_place(j, diff->result.first, (uint64_t)(diff->result.first - diff->result.pairs));
         td_diagnosis_json(j, diff->result.first->outcome.diagnosis);
+        put_between(j, diff);
         td_json_end_object(j);
     } else {
         td_json_null(j);

@@ -2,6 +2,7 @@
 #include "report/diff_words.h"
 
 #include "base/number.h"
+#include "compare/judge/between.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,6 +85,11 @@ static void say_size(struct td_buffer *out, const struct td_pair *p)
 {
     const struct td_metrics *m = &p->outcome.metrics;
     double relative = m->rel_l2, floor = p->outcome.ruling.floor;
+    if (p->outcome.cut ==
+        TD_CUT_MISSING) { /* what both have agrees: its figures would say that nothing is wrong */
+        td_buffer_printf(out, "%s. ", p->outcome.ruling.reason);
+        return;
+    }
     if (m->paired == 0) {
         td_buffer_puts(out, "No element is finite on both sides. ");
         return;
@@ -130,21 +136,81 @@ static void say_diagnosis(struct td_buffer *out, const struct td_diagnosis *d)
         td_buffer_printf(out, "%c%s. ", advice[f->kind][0] - 'a' + 'A', advice[f->kind] + 1);
 }
 
+/* Only where the order is known is one of them the first. */
+static void say_place(struct td_buffer *out, const struct td_diff *diff)
+{
+    char place[256];
+    place_of(place, sizeof place, diff->result.first);
+    if (diff->side_a.order != TD_ORDER_UNKNOWN)
+        td_buffer_printf(out, "First divergence: %s. ", place);
+    else if (diff->result.summary.diverged > 1)
+        td_buffer_printf(
+            out, "Largest divergence: %s; nothing tells in which order the tensors were computed. ", place);
+    else
+        td_buffer_printf(out, "The only divergence: %s. ", place);
+}
+
+static void say_names(struct td_buffer *out, const struct td_between *between, bool in_b)
+{
+    size_t shown = between->count[in_b] < TD_BETWEEN_NAMES ? between->count[in_b] : TD_BETWEEN_NAMES;
+    for (size_t i = 0; i < shown; i++)
+        td_buffer_printf(out, "%s%s", i ? ", " : "", between->names[in_b][i]);
+    if (between->count[in_b] > shown)
+        td_buffer_printf(out, " and %zu more", between->count[in_b] - shown);
+    td_buffer_printf(out, " (only in %c)", in_b ? 'B' : 'A');
+}
+
+/* The mistake may be in what nobody compared. */
+static void say_what_lies_between(struct td_buffer *out, const struct td_diff *diff)
+{
+    struct td_between between;
+    td_between_find(&between, diff->result.pairs, diff->result.first, diff->side_a.order);
+    if (between.count[0] + between.count[1] == 0)
+        return;
+    td_buffer_puts(out, "Between it and the last tensor before it that agrees lies what has no partner: ");
+    if (between.count[0])
+        say_names(out, &between, false);
+    if (between.count[0] && between.count[1])
+        td_buffer_puts(out, "; ");
+    if (between.count[1])
+        say_names(out, &between, true);
+    td_buffer_puts(out, ". The mistake may be in there. ");
+}
+
+/* What the order rests on, where the names do not show it. */
+static void say_order(struct td_buffer *out, const struct td_diff *diff)
+{
+    static const char *const evidence[] = {
+        [TD_ORDER_TIMES] = "The order is that in which the files were written, by their times. ",
+        [TD_ORDER_SIDECAR] = "The order is that of the calls, as the dump lists them. ",
+        [TD_ORDER_RECORDED] = NULL,
+    };
+    if (evidence[diff->side_a.order])
+        td_buffer_puts(out, evidence[diff->side_a.order]);
+}
+
 static void say_what_follows(struct td_buffer *out, const struct td_diff *diff)
 {
-    size_t inherited = 0, born = 0, agree = 0;
+    size_t inherited = 0, born = 0, agree = 0, unknown = 0;
     for (const struct td_pair *p = diff->result.pairs; p < diff->result.pairs + diff->result.count; p++) {
         inherited += p->outcome.origin == TD_INHERITED;
         born += p->outcome.origin == TD_BORN && p != diff->result.first;
-        agree += p > diff->result.first && p->outcome.ruling.verdict <= TD_WITHIN;
+        unknown += p->outcome.ruling.verdict == TD_DIVERGED && p->outcome.origin == TD_ORIGIN_NONE &&
+                   p != diff->result.first;
+        agree += diff->side_a.order != TD_ORDER_UNKNOWN && p > diff->result.first &&
+                 p->outcome.ruling.verdict <= TD_WITHIN;
     }
     if (inherited)
-        td_buffer_printf(out, "%zu later %s %s the error. ", inherited, inherited == 1 ? "tensor" : "tensors",
-                         inherited == 1 ? "inherits" : "inherit");
+        td_buffer_printf(out, "%zu %s%s %s the error. ", inherited,
+                         diff->side_a.order == TD_ORDER_UNKNOWN ? "" : "later ",
+                         inherited == 1 ? "tensor" : "tensors", inherited == 1 ? "inherits" : "inherit");
     if (born)
         td_buffer_printf(out, "%zu more %s of %s own. ", born, born == 1 ? "adds an error" : "add errors",
                          born == 1 ? "its" : "their");
-    if (!inherited && !born && agree)
+    if (unknown)
+        td_buffer_printf(out, "%zu more %s, each for a reason of its own or because of another. ", unknown,
+                         unknown == 1 ? "differs" : "differ");
+    if (!inherited && !born && !unknown && agree)
         td_buffer_printf(out, "The %zu %s after it %s again. ", agree, agree == 1 ? "tensor" : "tensors",
                          agree == 1 ? "agrees" : "agree");
 }
@@ -222,31 +288,6 @@ static void say_agreement(struct td_buffer *out, const struct td_diff *diff)
     td_buffer_puts(out, ".");
 }
 
-/* What stands between the last pair that agrees and the first that differs was compared with nothing. */
-static void say_gap(struct td_buffer *out, const struct td_diff *diff)
-{
-    enum { NAMES = 3 };
-    const struct td_pair *gap[NAMES];
-    size_t count = 0;
-    for (const struct td_pair *p = diff->result.first; p-- > diff->result.pairs;) {
-        if (p->a && p->b && p->outcome.ruling.verdict <= TD_WITHIN)
-            break;
-        bool alone = !p->a || !p->b;
-        if (!alone || (p->a ? p->a : p->b)->parameter)
-            continue;
-        memmove(gap + 1, gap, (NAMES - 1) * sizeof(*gap)); /* the earliest are named */
-        gap[0] = p;
-        count++;
-    }
-    if (count == 0)
-        return;
-    td_buffer_printf(out, "Before it, %zu %s no partner (", count,
-                     count == 1 ? "tensor has" : "tensors have");
-    for (size_t i = 0; i < count && i < NAMES; i++)
-        td_buffer_printf(out, "%s%s of %c", i ? ", " : "", gap[i]->name, gap[i]->a ? 'A' : 'B');
-    td_buffer_printf(out, "%s): the mistake may be in there. ", count > NAMES ? ", …" : "");
-}
-
 void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
 {
     const struct td_summary *s = &diff->result.summary;
@@ -261,14 +302,13 @@ void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
         say_what_is_missing(out, diff);
         return;
     }
-    char place[256];
-    place_of(place, sizeof place, diff->result.first);
-    td_buffer_printf(out, "First divergence: %s. ", place);
+    say_place(out, diff);
     say_size(out, diff->result.first);
-    if (diff->result.first->outcome.diagnosis)
+    if (diff->result.first->outcome.diagnosis && diff->result.first->outcome.cut != TD_CUT_MISSING)
         say_diagnosis(out, diff->result.first->outcome.diagnosis);
+    say_what_lies_between(out, diff);
     say_what_follows(out, diff);
-    say_gap(out, diff);
+    say_order(out, diff);
     if (!s->enough) {
         td_buffer_puts(out, "Only ");
         td_diff_cover(out, s);

@@ -13,6 +13,7 @@
 #include "io/source.h"
 #include "kernel/stats.h"
 #include "session/run_folder.h"
+#include "session/sidecars.h"
 #include "store/run_store.h"
 #include "tensor/stage.h"
 
@@ -35,6 +36,8 @@ struct walk {
     struct td_job *job;
     struct td_run_index *indexes; /* of recorded runs that lie in archives */
     size_t index_count;
+    struct td_sidecars sidecars;
+    uint32_t files; /* that were read */
 };
 
 struct member {
@@ -131,8 +134,14 @@ static tdbg_status take_catalog(struct walk *walk, const char *prefix, const str
     for (size_t i = 0; i < part->count; i++) {
         if (!(name = join_name(arena, prefix, file, part->tensors[i].name)))
             return td_fail_nomem(error);
+        struct td_sequence *sequence = &part->tensors[i].sequence;
+        sequence->written = member->source->written;
+        sequence->list = walk->files + 1;
+        sequence->kept = member->reader->keeps_order;
+        sequence->at = i;
         TD_TRY(take_tensor(into, name, &part->tensors[i], error));
     }
+    walk->files++;
     for (size_t i = 0; i < part->skip_count; i++) {
         if (!(name = join_name(arena, prefix, file, part->skips[i].name)))
             return td_fail_nomem(error);
@@ -241,6 +250,18 @@ static tdbg_status note_run(struct walk *walk, const char *prefix, const struct 
     return TDBG_OK;
 }
 
+/* What no reader knows, but tells the order of the tensors beside it. */
+static tdbg_status open_sidecar(struct walk *walk, const char *prefix, const struct td_source *source,
+                                struct tdbg_error *why, struct tdbg_error *error)
+{
+    if (td_sidecars_add(&walk->sidecars, prefix, source, why) != TDBG_OK && is_fatal(why->status)) {
+        if (error)
+            *error = *why;
+        return why->status;
+    }
+    return TDBG_OK;
+}
+
 /* Step 3, for one member. */
 static tdbg_status open_member(struct walk *walk, const char *prefix, const struct member *member, int depth,
                                struct tdbg_error *error)
@@ -249,6 +270,10 @@ static tdbg_status open_member(struct walk *walk, const char *prefix, const stru
     TD_TRY(check_cancelled(walk->job, error));
     if (member->reader) {
         TD_TRY(read_member(walk, prefix, member, &why, error));
+    } else if (td_sidecar_probe(member->source)) {
+        TD_TRY(open_sidecar(walk, prefix, member->source, &why, error));
+    } else if (td_sidecar_accompanied(member->source)) {
+        return TDBG_OK;
     } else if (td_bundle_probe(member->source)) {
         char inner[TD_MAX_NAME + 1];
         int length = snprintf(inner, sizeof inner, "%s%s/", prefix, member->source->name);
@@ -372,7 +397,7 @@ static tdbg_status index_names(struct td_input *input, struct tdbg_error *error)
 static tdbg_status fill(struct td_input *input, const char *path, struct td_job *job,
                         struct tdbg_error *error)
 {
-    struct walk walk = {input, job, NULL, 0};
+    struct walk walk = {.input = input, .job = job};
     struct td_bundle *bundle = NULL;
     input->path = strdup(path);
     if (!input->path)
@@ -389,6 +414,8 @@ static tdbg_status fill(struct td_input *input, const char *path, struct td_job 
                                              : walk_bundle(&walk, bundle, "", 0, error);
     if (status == TDBG_OK && many)
         status = td_run_folder_arrange(&input->catalog, path, walk.indexes, walk.index_count, &runs, error);
+    td_sidecars_apply(&walk.sidecars, input->catalog.tensors, input->catalog.count);
+    td_sidecars_release(&walk.sidecars);
     free(walk.indexes);
     TD_TRY(status);
     if (many && input->readable == 0 && runs == 0)

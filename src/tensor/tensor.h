@@ -38,13 +38,23 @@ struct td_sparse {
     struct td_shape shape; /* dense shape */
 };
 
+/* What the place of a tensor in its list says of when it was computed. All zero: nothing. */
+struct td_sequence {
+    uint32_t list;   /* the file it is in, counted from 1 */
+    bool kept;       /* whose format keeps the order in which it was written */
+    size_t at;       /* place in it */
+    uint64_t noted;  /* the place that a sidecar of the dump notes for it, from 1 */
+    int64_t written; /* when its file on disk was last written, in ns */
+};
+
 struct td_tensor {
     const char *name; /* key within its file, "" for a file's only unnamed tensor */
     const char *format;
     enum td_dtype dtype;
     struct td_shape shape;
     int64_t count;
-    bool executed;                  /* recorded: its place in the list is its place in the execution */
+    bool executed; /* recorded: its place in the list is its place in the execution */
+    struct td_sequence sequence;
     uint64_t bytes;                 /* logical size: count * element size; blocks and sparse: as stored */
     struct td_view view;            /* unused when sparse */
     const struct td_affine *affine; /* NULL unless the type is affine */

@@ -174,7 +174,8 @@ export interface DiffResult {
   b: { path: string; tensors: number };
   summary: Summary;
   policy: { kind: string; rtol: number | null; atol: number | null; reference: string | null };
-  first_divergence: { index: number; layer: number | null; stage: string; name: string; diagnosis: Diagnosis[] } | null;
+  order?: "stages" | "file" | "sidecar" | "times" | "names" | "unknown";
+  first_divergence: { index: number; layer: number | null; stage: string; name: string; diagnosis: Diagnosis[]; unpaired_before?: { a: string[]; b: string[]; count: number } } | null;
   layer_offset?: number;
   notes: string[];
   pairs: Pair[];

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_NOTES = 16 };
+enum { MAX_NOTES = 16, MAX_QUESTIONS = 20000000 };
 
 /* What B's values of one pair are known by, to find others like them without asking every pair of a run. */
 struct mark {
@@ -22,6 +22,7 @@ struct visit {
     size_t note_count;
     struct mark *marks; /* of the pairs that were measured, in order */
     size_t mark_count;
+    size_t questions; /* that may still be asked of pairs of pairs: names may leave every answer open */
 };
 
 static void note(struct visit *v, char *text)
@@ -50,6 +51,9 @@ static void complain_of_dump(struct visit *v, const struct td_pair *p)
         return;
     size_t after = (size_t)(p - v->pairs) + 1; /* where most of what it feeds is, and the answer is soon */
     for (size_t i = 0; i < v->count; i++) {
+        if (v->questions == 0)
+            return;
+        v->questions--;
         const struct td_pair *q = &v->pairs[(after + i) % v->count];
         if (q == p || !q->a || !q->b || q->a->layer < 0 || !td_feeds(p->a, q->a) ||
             q->outcome.metrics.count < 2)
@@ -222,7 +226,7 @@ tdbg_status td_doctor(const struct td_pair *pairs, size_t count, const struct td
                       const struct td_side *b, struct td_arena *arena, const char ***notes,
                       size_t *note_count, struct tdbg_error *error)
 {
-    struct visit v = {.pairs = pairs, .count = count, .arena = arena};
+    struct visit v = {.pairs = pairs, .count = count, .arena = arena, .questions = MAX_QUESTIONS};
     v.notes = td_arena_array(arena, MAX_NOTES, sizeof *v.notes);
     if (!v.notes)
         return td_fail_nomem(error);

@@ -15,6 +15,9 @@
 #include <string.h>
 
 /* From here on a pair is worth splitting over the threads: a few chunks of the kernels for each. */
+/* Of pairs of pairs, which feeds which: a second or two. */
+enum { MOST_QUESTIONS = 20000000 };
+
 static const int64_t LARGE = INT64_C(1) << 21;
 
 /* --- the layouts to begin with -------------------------------------------------------------------------- */
@@ -157,7 +160,13 @@ tdbg_status td_fit_all(struct td_fitting *out, const struct td_matches *matches,
                        const struct td_rules *rules, const struct td_model *model, const struct td_work *work,
                        struct tdbg_error *error)
 {
-    struct td_fit fit = {.matches = matches, .list = out, .rules = rules, .model = model, .work = work};
+    size_t questions = MOST_QUESTIONS;
+    struct td_fit fit = {.matches = matches,
+                         .list = out,
+                         .rules = rules,
+                         .model = model,
+                         .work = work,
+                         .questions = &questions};
     fit.arenas = calloc(matches->count + 1, sizeof *fit.arenas);
     if (!fit.arenas)
         return td_fail_nomem(error);

@@ -39,6 +39,7 @@ struct td_fit {
     const struct td_rules *rules;
     const struct td_model *model;
     const struct td_work *work; /* its arena keeps the result */
+    size_t *questions; /* that may still be asked of pairs of pairs: names may leave all of them open */
 };
 
 /* One fitting for each match; `out` has room for them. Layouts and worst elements are kept in the arena of

@@ -44,10 +44,14 @@ static bool try_layout(const struct td_fit *fit, size_t i, const struct td_layou
 static bool consumers_agree(const struct td_fit *fit, size_t i)
 {
     const struct td_item *item = fit->matches->pairs[i].a;
-    size_t fed = 0;
-    for (size_t k = 0; k < fit->matches->count; k++) {
+    size_t fed = 0, count = fit->matches->count;
+    for (size_t n = 1; n < count; n++) {
+        size_t k = (i + n) % count; /* most of what it feeds comes soon */
+        if (*fit->questions == 0)
+            return false;
+        --*fit->questions;
         const struct td_item *other = fit->matches->pairs[k].a;
-        if (k == i || !td_fitting_measured(&fit->list[k]) || other->layer < 0 || !td_feeds(item, other))
+        if (!td_fitting_measured(&fit->list[k]) || other->layer < 0 || !td_feeds(item, other))
             continue;
         if (diverged(fit, k))
             return false;

@@ -12,6 +12,17 @@
 /* Of a mixture: all experts of a layer in one tensor, or one by one and joined to be compared with that. */
 enum td_experts_stored { TD_EXPERTS_APART, TD_EXPERTS_STACKED, TD_EXPERTS_JOINED };
 
+/* What tells the order of execution. Behind UNKNOWN the surer come later. */
+enum td_order_evidence {
+    TD_ORDER_UNKNOWN,
+    TD_ORDER_NAMES,    /* layers, and what modules are to them */
+    TD_ORDER_TIMES,    /* at which the files were written */
+    TD_ORDER_FILE,     /* its list, in a format that keeps the order in which it was written */
+    TD_ORDER_STAGES,   /* {layer}_{stage} with the known stages */
+    TD_ORDER_SIDECAR,  /* a list of calls beside the tensors */
+    TD_ORDER_RECORDED, /* tdbg saw it run */
+};
+
 struct td_item {
     const char *name;   /* without the rank when sharded */
     int64_t layer;      /* -1: the name has none */
@@ -21,6 +32,7 @@ struct td_item {
     enum td_role role;  /* what it is to its model, when the name tells */
     bool cross;         /* of attention to another stack */
     size_t order;       /* place in the order of execution */
+    size_t wave;        /* grows with the order; of items of one wave nothing tells which came first */
     bool parameter;     /* a weight or bias, by its name: stored, not computed */
     bool torn;          /* a shard of a set that is not whole: other ranks of it are missing */
     enum td_experts_stored experts;
@@ -33,6 +45,7 @@ struct td_side {
     struct td_arena arena;
     struct td_item *items;
     size_t count;
+    enum td_order_evidence order;
     size_t tensors; /* before shards were joined */
     int64_t
         pipeline_ranks; /* that count their layers anew, whose items have the numbers of the whole; or 0 */

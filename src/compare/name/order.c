@@ -8,17 +8,21 @@
  * Names in front of the layer tell stacks apart only if they must, that is if one stage of one layer is in
  * several: attn/3_query.pth and mlp/3_post_mlp.pth are one stack in two folders.
  *
- * "As in the file" is the order of execution where a program wrote the list as it ran. A folder, and a file
- * whose writer sorts its keys, list by the alphabet, which puts down_proj before q_proj. Such a list says
- * nothing, and what the stage is to its layer decides (families.h).
+ * A list that is the order of execution (evidence.h) counts as it is where a run, a sidecar or a whole dump
+ * in one file wrote it, and else within the layers. A folder, and a file whose writer sorts its keys, list by
+ * the alphabet, which puts down_proj before q_proj. Such a list says nothing, and what the stage is to its
+ * layer decides (families.h); the backward pass runs through all of it the other way round, after it.
+ *
+ * Where neither decides, items have an order, but share a wave: nobody may say that one came before the
+ * other.
  */
 #include "compare/name/order.h"
 
+#include "compare/name/evidence.h"
 #include "compare/name/pipeline.h"
 #include "compare/name/place.h"
 #include "compare/name/template.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,11 +30,13 @@
 struct standing {
     struct td_place place;
     const struct td_item *item;
+    enum { FORWARD, BACKWARD, STORED } phase; /* gradients of weights come last: a list of results */
     enum { BEFORE, WITHIN, AFTER } zone;
     size_t stack; /* the number of the stack, in the order of the file; 0 when they are one */
     int64_t layer;
     int64_t sublayer; /* T5 counts the parts of a block: block.0.layer.1.…; -1: none */
     int role_rank;    /* where the list says nothing: place of the role in a layer; else 0 */
+    uint64_t rank;    /* place in a list that is the order of execution; else 0 */
     size_t index;
 };
 
@@ -113,47 +119,45 @@ static void set_zones(struct standing *all, size_t count, bool dumped)
     }
 }
 
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* By all that tells the order; 0: nothing does. */
+static int compare_waves(const struct standing *a, const struct standing *b)
+{
+    if (a->phase != b->phase)
+        return a->phase < b->phase ? -1 : 1;
+    const int64_t keys[][2] = {{(int64_t)a->zone, (int64_t)b->zone},
+                               {(int64_t)a->stack, (int64_t)b->stack},
+                               {a->layer, b->layer},
+                               {a->place.stage_rank, b->place.stage_rank},
+                               {a->sublayer, b->sublayer},
+                               {a->role_rank, b->role_rank}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return a->phase == BACKWARD ? compare_numbers(keys[i][1], keys[i][0])
+                                        : compare_numbers(keys[i][0], keys[i][1]);
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
 static int compare_standings(const void *x, const void *y)
 {
     const struct standing *a = x, *b = y;
-    if (a->zone != b->zone)
-        return a->zone < b->zone ? -1 : 1;
-    if (a->stack != b->stack)
-        return a->stack < b->stack ? -1 : 1;
-    if (a->layer != b->layer)
-        return a->layer < b->layer ? -1 : 1;
-    if (a->place.stage_rank != b->place.stage_rank)
-        return a->place.stage_rank < b->place.stage_rank ? -1 : 1;
-    if (a->sublayer != b->sublayer)
-        return a->sublayer < b->sublayer ? -1 : 1;
-    if (a->role_rank != b->role_rank)
-        return a->role_rank < b->role_rank ? -1 : 1;
+    int order = compare_waves(a, b);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int compare_ranks(const void *x, const void *y)
+{
+    const struct standing *a = x, *b = y;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
 }
 
 /* --- what a stage is to its layer ----------------------------------------------------------------------- */
-
-/* Names that differ in a number first may be listed as text or by the number. */
-static bool follows_alphabet(const char *before, const char *after)
-{
-    while (*before && *before == *after) {
-        before++;
-        after++;
-    }
-    return (isdigit((unsigned char)*before) && isdigit((unsigned char)*after)) ||
-           (unsigned char)*before <= (unsigned char)*after;
-}
-
-/* Within every layer the names come as in a dictionary. One step back proves that somebody wrote the list in
- * another order, which can only be that of execution. */
-static bool is_alphabetical(const struct standing *all, size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        if (all[i].layer >= 0 && all[i].layer == all[i - 1].layer &&
-            !follows_alphabet(all[i - 1].item->name, all[i].item->name))
-            return false;
-    return true;
-}
 
 /* Four places for each role: attention to another stack comes behind all of the stack's own, and the input of
  * a module that is dumped whole before what the module does. A stage of no known role that is part of
@@ -183,15 +187,20 @@ static int role_rank(const struct td_item *item)
     return PLACES * (int)role;
 }
 
-/* Only names of modules: the stages of a dump have their own order, and others follow by name. */
+/* What goes into a module is there before what comes out of it. */
+static bool goes_in(const struct td_item *item)
+{
+    struct td_identity id = td_role_of(item->name, item->layer, item->stage);
+    return id.kind == TD_PART_INPUT;
+}
+
+/* Only names of modules: the stages of a dump have their own order. */
 static void rank_roles(struct standing *all, size_t count)
 {
-    if (!is_alphabetical(all, count))
-        return;
     for (size_t i = 0; i < count; i++) {
         if (all[i].place.dumped)
             continue;
-        all[i].role_rank = role_rank(all[i].item);
+        all[i].role_rank = 2 * role_rank(all[i].item) + !goes_in(all[i].item);
         if (all[i].layer >= 0)
             all[i].sublayer = td_place_find(all[i].item->stage).layer;
     }
@@ -240,13 +249,112 @@ static bool find_place(struct td_side *side, struct td_item *item, struct standi
     return true;
 }
 
-/* A recorded run was there: its list is the order, whatever the names say. */
-static bool was_recorded(const struct td_side *side)
+/* "w" beside "b": what a module of one's own calls its weight and bias. */
+static void find_short_parameters(struct td_side *side)
 {
-    for (size_t i = 0; i < side->count; i++)
-        if (!side->items[i].parts[0]->executed)
+    bool weights = false;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < side->count; i++) {
+            struct td_item *item = &side->items[i];
+            const char *stage = item->stage, *last = stage;
+            for (; *stage; stage++)
+                last = strchr("./:", *stage) ? stage + 1 : last;
+            bool weight = strcmp(last, "w") == 0 || strcmp(last, "W") == 0;
+            weights = weights || weight;
+            if (pass && weights && (weight || strcmp(last, "b") == 0))
+                item->parameter = true;
+        }
+}
+
+/* The list as a whole goes from layer to layer as a model does: it is the run, and no collection of parts. */
+static bool lists_a_run(const struct standing *all, size_t count)
+{
+    bool computed = false, head = false;
+    const struct standing *before = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct standing *s = &all[i];
+        computed = computed || !s->item->parameter;
+        if (s->phase != FORWARD)
+            continue;
+        head = head || s->item->role == TD_ROLE_HEAD;
+        if (before && s->layer < 0 && s->item->role == TD_ROLE_EMBED)
             return false;
-    return side->count > 0;
+        if (s->layer < 0)
+            continue;
+        if (head || (before && before->stack == s->stack && s->layer < before->layer))
+            return false;
+        before = s;
+    }
+    return computed;
+}
+
+/* Sorts `all`, and returns what the order rests on. */
+static enum td_order_evidence sort(struct td_side *side, struct standing *all, size_t layered, bool dumped,
+                                   enum td_order_evidence list)
+{
+    bool stages = false, computed = false;
+    for (size_t i = 0; i < side->count; i++) {
+        stages = stages || (all[i].place.dumped && all[i].place.stage_rank < td_stage_places);
+        computed = computed || !all[i].item->parameter;
+    }
+    for (size_t i = 0; i < side->count && !computed && layered == 0; i++)
+        all[i].rank = 0; /* weights without layers have no order */
+    if (!computed && layered == 0)
+        list = TD_ORDER_UNKNOWN;
+    if (list >= TD_ORDER_SIDECAR || (list == TD_ORDER_FILE && !stages && layered == 0)) {
+        qsort(all, side->count, sizeof *all, compare_ranks);
+        return list;
+    }
+    if (list == TD_ORDER_FILE && !stages) {
+        qsort(all, side->count, sizeof *all, compare_ranks);
+        if (lists_a_run(all, side->count))
+            return list;
+    }
+    if (layered > 0) {
+        if (list == TD_ORDER_UNKNOWN)
+            rank_roles(all, side->count);
+        set_zones(all, side->count, dumped);
+    }
+    qsort(all, side->count, sizeof *all, compare_standings);
+    if (stages)
+        return TD_ORDER_STAGES;
+    return list != TD_ORDER_UNKNOWN ? list : layered ? TD_ORDER_NAMES : TD_ORDER_UNKNOWN;
+}
+
+/* Fills in what names and list tell of each item; false: no memory. */
+static bool survey(struct td_side *side, struct standing *all, const struct td_place *places,
+                   const struct standing **layered, size_t *layered_count, bool *dumped)
+{
+    *layered_count = 0;
+    *dumped = false;
+    for (size_t i = 0; i < side->count; i++) {
+        all[i].place = places[i];
+        if (!find_place(side, &side->items[i], &all[i]))
+            return false;
+        all[i].index = i;
+        if (td_names_backward(side->items[i].name))
+            all[i].phase = side->items[i].parameter ? STORED : BACKWARD;
+        *dumped = *dumped || all[i].place.dumped;
+        if (all[i].layer >= 0)
+            layered[(*layered_count)++] = &all[i];
+    }
+    find_short_parameters(side);
+    if (!td_pipeline_renumber(side))
+        return false;
+    for (size_t i = 0; i < side->count; i++)
+        all[i].layer = side->items[i].layer;
+    return true;
+}
+
+static void set_order(struct td_side *side, const struct standing *all)
+{
+    size_t wave = 0;
+    for (size_t i = 0; i < side->count; i++) {
+        struct td_item *item = &side->items[all[i].index];
+        wave += i > 0 && compare_waves(&all[i - 1], &all[i]) != 0;
+        item->order = i;
+        item->wave = wave;
+    }
 }
 
 bool td_order_find(struct td_side *side)
@@ -254,32 +362,22 @@ bool td_order_find(struct td_side *side)
     struct standing *all = calloc(side->count + 1, sizeof *all);
     struct td_place *places = calloc(side->count + 1, sizeof *places);
     const struct standing **layered = calloc(side->count + 1, sizeof(*layered));
+    uint64_t *rank = calloc(side->count + 1, sizeof *rank);
     size_t count = 0;
-    bool dumped = false,
-         ok = all && layered && places && td_template_places(side, places) && td_template_name(side, places);
-    for (size_t i = 0; ok && i < side->count; i++) {
-        all[i].place = places[i];
-        ok = find_place(side, &side->items[i], &all[i]);
-        all[i].index = i;
-        dumped = dumped || all[i].place.dumped;
-        if (all[i].layer >= 0)
-            layered[count++] = &all[i];
-    }
-    ok = ok && td_pipeline_renumber(side);
-    for (size_t i = 0; ok && i < side->count; i++)
-        all[i].layer = side->items[i].layer;
+    bool dumped = false;
+    enum td_order_evidence list = TD_ORDER_UNKNOWN;
+    bool ok = all && layered && rank && places && td_template_places(side, places) &&
+              td_template_name(side, places) && survey(side, all, places, layered, &count, &dumped) &&
+              td_evidence_find(side, rank, &list);
     if (ok) {
-        number_stacks(all, layered, count, side->count);
-        if (count > 0) {
-            rank_roles(all, side->count);
-            set_zones(all, side->count, dumped);
-        }
-        if (!was_recorded(side))
-            qsort(all, side->count, sizeof *all, compare_standings);
         for (size_t i = 0; i < side->count; i++)
-            side->items[all[i].index].order = i;
+            all[i].rank = rank[i];
+        number_stacks(all, layered, count, side->count);
+        side->order = sort(side, all, count, dumped, list);
+        set_order(side, all);
     }
     free(places);
+    free(rank);
     free(layered);
     free(all);
     return ok;

@@ -193,7 +193,7 @@
     if (i < 0) return;
     const x = s.x(i), left = x > (s.box.left + s.box.right) / 2;
     const call = drawing("text", { class: "call", x: x + (left ? -6 : 6), y: 12, "text-anchor": left ? "end" : "start" });
-    call.textContent = "first divergence: " + placeText(list[i]);
+    call.textContent = (diff.order === "unknown" ? "largest" : "first") + " divergence: " + placeText(list[i]);
     svg.append(drawing("line", { class: "call", x1: x, x2: x, y1: 2, y2: Math.max(s.y(errorOf(list[i])) - 8, 2) }), call);
   }
 

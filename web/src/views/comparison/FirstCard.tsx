@@ -39,27 +39,15 @@ function Findings({ pair }: { pair: Pair }) {
   );
 }
 
-/** What stands right before the first divergence and was compared with nothing: the mistake may be in there. */
-function Gap({ result, pair }: { result: DiffResult; pair: Pair }) {
-  const gap: Pair[] = [];
-  for (let at = pair.index - 1; at >= 0; at--) {
-    const before = result.pairs[at]!;
-    if (before.verdict === "identical" || before.verdict === "within") break;
-    if (isUnmatched(before) && !/(^|\.)(weight|bias)$/.test(before.stage)) gap.unshift(before);
-  }
-  if (gap.length === 0) return null;
-  const named = gap.slice(0, 3).map((one) => `${placeOf(one)} of ${one.a ? "A" : "B"}`).join("; ");
-  return <p class="facts">Before it, {gap.length === 1 ? "one tensor has" : `${count(gap.length)} tensors have`} no partner ({named}{gap.length > 3 ? "; …" : ""}): the mistake may be in there.</p>;
-}
-
 function Diverged({ id, pair, result }: { id: string; pair: Pair; result: DiffResult }) {
+  const between = result.first_divergence?.unpaired_before;
   return (
     <>
-      <p class="eyebrow">First divergence</p>
+      <p class="eyebrow">{result.order === "unknown" ? "Largest divergence" : "First divergence"}</p>
       <h2><a href={pairAddress(id, pair.index)} onClick={(event) => { event.preventDefault(); openFirstDivergence(); }}>{placeOf(pair)}</a></h2>
       <Size pair={pair} />
       <Findings pair={pair} />
-      <Gap result={result} pair={pair} />
+      {between && <p class="facts">In front of it {between.count} without a partner: {[...between.a, ...between.b].join(", ")}. The mistake may be in there.</p>}
       {!isEnough(result.summary) && <p class="facts doubt">Only {coverageWords(result.summary)}: the first mistake may be in what has none.</p>}
       <p><button type="button" class="primary" onClick={openFirstDivergence}>Open it <kbd>g</kbd></button></p>
     </>
