@@ -249,21 +249,29 @@ static bool find_place(struct td_side *side, struct td_item *item, struct standi
     return true;
 }
 
-/* "w" beside "b": what a module of one's own calls its weight and bias. */
+/* The last part of a stage, when it is just one letter; else 0. */
+static char last_letter(const char *stage)
+{
+    const char *last = stage;
+    for (; *stage; stage++)
+        last = strchr("./:", *stage) ? stage + 1 : last;
+    return last[0] && !last[1] ? last[0] : 0;
+}
+
+/* "w" and "b": what a module of one's own calls its weight and bias. A "w" alone may be anything. */
 static void find_short_parameters(struct td_side *side)
 {
-    bool weights = false;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < side->count; i++) {
-            struct td_item *item = &side->items[i];
-            const char *stage = item->stage, *last = stage;
-            for (; *stage; stage++)
-                last = strchr("./:", *stage) ? stage + 1 : last;
-            bool weight = strcmp(last, "w") == 0 || strcmp(last, "W") == 0;
-            weights = weights || weight;
-            if (pass && weights && (weight || strcmp(last, "b") == 0))
-                item->parameter = true;
-        }
+    bool weight = false, bias = false;
+    for (size_t i = 0; i < side->count; i++) {
+        char letter = last_letter(side->items[i].stage);
+        weight = weight || letter == 'w' || letter == 'W';
+        bias = bias || letter == 'b';
+    }
+    for (size_t i = 0; weight && bias && i < side->count; i++) {
+        char letter = last_letter(side->items[i].stage);
+        if (letter == 'w' || letter == 'W' || letter == 'b')
+            side->items[i].parameter = true;
+    }
 }
 
 /* The list as a whole goes from layer to layer as a model does: it is the run, and no collection of parts. */
