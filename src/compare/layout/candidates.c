@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Beyond this many axes the permutations are no longer tried: 6! is 720 views to sample. */
-enum { MAX_PERMUTED = 6, MAX_CANDIDATES = 512, MAX_VARIANTS = 96 };
+enum { MAX_PERMUTED = 6, MAX_CANDIDATES = 512, MAX_VARIANTS = 160 };
 
 /* Priors. Their order is what counts: a step that many dumps need is cheaper than one that few do. */
 enum {
@@ -37,6 +37,7 @@ struct variant {
     struct td_steps steps;
     struct td_shape shape;
     int cost;
+    int64_t cut; /* as in td_candidate */
     enum td_proof proof;
 };
 
@@ -157,7 +158,7 @@ static int64_t fused_start(struct td_fusion f, int64_t whole, int64_t length)
 /* Part `f`, `length` long, of an axis that is `groups` times all parts one after the other, in whole units.
  */
 static void keep_part(struct variants *all, const struct variant *base, int axis, struct td_fusion f,
-                      int64_t length, int64_t groups, int64_t unit)
+                      int64_t length, int64_t groups, int64_t unit, int64_t cut)
 {
     int64_t whole = base->shape.size[axis];
     if (whole % (groups * unit) || length % (groups * unit))
@@ -179,6 +180,7 @@ static void keep_part(struct variants *all, const struct variant *base, int axis
     add_step(&v, (struct td_step){.kind = TD_STEP_SLICE, .axis = at, .from = from, .to = from + take});
     v.shape.size[at] = take;
     v.cost += COST_FUSED;
+    v.cut = cut;
     keep(all, &v);
 }
 
@@ -214,10 +216,11 @@ static void part_variants(struct variants *all, int count, const struct td_item 
                 continue;
             int64_t length = want / rest;
             int64_t groups = head ? groups_of_heads(f, whole, length, head) : ranks_along(item, &base, axis);
+            int64_t cut = ((i * TD_MAX_DIMS + axis) * 1024 + head) * 2 + 1; /* one number for each way */
             if (groups > 1)
-                keep_part(all, &base, axis, f, length, groups, head ? head : 1);
+                keep_part(all, &base, axis, f, length, groups, head ? head : 1, cut + 1);
             if (!head)
-                keep_part(all, &base, axis, f, length, 1, 1);
+                keep_part(all, &base, axis, f, length, 1, 1, cut);
         }
 }
 
@@ -231,7 +234,7 @@ static void fused_variants(struct variants *all, const struct td_item *item, str
     int64_t want = elements(&other->parts[0]->shape);
     if (f.of == 2) /* gate and up, channel by channel */
         part_variants(all, before, item, f, want * other->part_count, 1);
-    for (int h = -1; h < heads->count; h++) {
+    for (int h = -1; h < heads->all; h++) {
         int64_t head = h < 0 ? 0 : heads->size[h];
         part_variants(all, before, item, f, want * other->part_count, head);
         if (other->part_count > 1)
@@ -292,7 +295,7 @@ static void repeat_variants(struct variants *all, const struct variant *base, in
             keep(all, &v);
     }
     for (int axis = 0; axis < base->shape.ndim && base->shape.ndim + 2 < TD_MAX_DIMS; axis++)
-        for (int h = 0; h < heads->count; h++) { /* [kv * d]: the repeat goes between kv and d */
+        for (int h = 0; h < heads->all; h++) { /* [kv * d]: the repeat goes between kv and d */
             int64_t d = heads->size[h];
             if (base->shape.size[axis] % d || base->shape.size[axis] == d)
                 continue;
@@ -344,6 +347,15 @@ static bool only_squeezes(const struct td_steps *steps)
     return steps->count == 0 || (steps->count == 1 && steps->step[0].kind == TD_STEP_SQUEEZE);
 }
 
+/* Each side is read from its first element to its last. */
+static bool keeps_order(const struct td_steps *steps)
+{
+    for (int i = 0; i < steps->count; i++)
+        if (steps->step[i].kind != TD_STEP_SQUEEZE && steps->step[i].kind != TD_STEP_RESHAPE)
+            return false;
+    return true;
+}
+
 static bool push(struct td_candidates *c, const struct variant *a, const struct variant *b)
 {
     if (c->count == MAX_CANDIDATES)
@@ -359,6 +371,8 @@ static bool push(struct td_candidates *c, const struct variant *a, const struct 
     c->list[c->count++] = (struct td_candidate){
         .layout = {.a = a->steps, .b = b->steps, .shape = a->shape},
         .cost = a->cost + b->cost,
+        .cut = a->cut ? a->cut : b->cut,
+        .plain = keeps_order(&a->steps) && keeps_order(&b->steps),
         .as_it_stands = only_squeezes(&a->steps) && only_squeezes(&b->steps),
         .proof = a->proof > b->proof ? a->proof : b->proof,
     };
@@ -544,10 +558,12 @@ static struct td_shape split_heads(const struct td_shape *shape, int axis, int64
     return out;
 }
 
-static bool push_rotary(struct td_candidates *c, int axis, int64_t head, bool halves_in_b)
+static bool push_rotary(struct td_candidates *c, const struct td_candidate *base, int axis, int64_t head,
+                        bool halves_in_b)
 {
-    const struct td_layout *plain = &c->list[0].layout;
-    struct variant a = {.steps = plain->a, .cost = COST_BARE_RESHAPE}, b = {.steps = plain->b};
+    const struct td_layout *plain = &base->layout;
+    struct variant a = {.steps = plain->a, .cost = base->cost + COST_BARE_RESHAPE, .cut = base->cut};
+    struct variant b = {.steps = plain->b, .proof = base->proof};
     a.shape = split_heads(&plain->shape, axis, head, !halves_in_b);
     b.shape = split_heads(&plain->shape, axis, head, halves_in_b);
     struct td_shape order = {.ndim = a.shape.ndim};
@@ -561,32 +577,46 @@ static bool push_rotary(struct td_candidates *c, int axis, int64_t head, bool ha
         return true;
     if (c->b_in_order)
         a.shape = b.shape;
+    int before = c->count;
     if (!push(c, &a, &b))
         return false;
-    c->list[c->count - 1].layout.rotary = true;
+    if (c->count > before)
+        c->list[before].layout.rotary = true;
     return true;
 }
 
-tdbg_status td_candidates_add_rotary(struct td_candidates *c, const struct td_head_sizes *heads,
-                                     struct tdbg_error *error)
+/* Heads along the first or the last axis; where the heads have an axis of their own they end the last. */
+static bool rotate_base(struct td_candidates *c, const struct td_candidate *base, int sizes,
+                        const struct td_head_sizes *heads)
 {
-    static const int64_t usual[] = {32, 64, 80, 96, 128, 256};
-    enum { USUAL = sizeof usual / sizeof *usual };
-    const struct td_shape shape = c->list[0].layout.shape;
-    int last = shape.ndim - 1;
-    if (last < 0 || shape.ndim + 2 > TD_MAX_DIMS)
-        return TDBG_OK;
+    const struct td_shape *shape = &base->layout.shape;
+    int last = shape->ndim - 1;
+    if (last < 0 || shape->ndim + 2 > TD_MAX_DIMS)
+        return true;
     for (int axis = 0; axis <= last; axis += last ? last : 1)
-        for (int h = 0; h < heads->count + USUAL; h++) {
-            int64_t head = h < heads->count ? heads->size[h] : usual[h - heads->count];
-            bool seen = false;
-            for (int k = 0; k < heads->count && h >= heads->count; k++)
-                seen = seen || heads->size[k] == head;
-            if (seen || head % 2 || shape.size[axis] % head)
+        for (int h = 0; h < sizes; h++) {
+            int64_t head = heads->size[h];
+            if (head % 2 || shape->size[axis] % head)
                 continue;
-            if (!push_rotary(c, axis, head, true) || !push_rotary(c, axis, head, false))
-                return td_fail_nomem(error);
+            if (!push_rotary(c, base, axis, head, true) || !push_rotary(c, base, axis, head, false))
+                return false;
         }
+    return true;
+}
+
+tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes,
+                                     const struct td_head_sizes *heads, struct tdbg_error *error)
+{
+    enum { MAX_BASES = 4 };
+    int bases = 0, count = c->count;
+    for (int i = 0; i < count && bases < MAX_BASES; i++) {
+        const struct td_candidate base = c->list[i];
+        if (base.proof != TD_PROOF_NONE || (cut != 0 && base.cut != cut))
+            continue;
+        if (!rotate_base(c, &base, sizes, heads))
+            return td_fail_nomem(error);
+        bases = c->list[0].as_it_stands ? MAX_BASES : bases + 1;
+    }
     return TDBG_OK;
 }
 

@@ -19,6 +19,8 @@ enum td_proof {
 struct td_candidate {
     struct td_layout layout;
     int cost;
+    int64_t cut;       /* how the parts of a fused tensor lie in it, alike for all of them; 0: not cut */
+    bool plain;        /* the same elements in the same order, under another shape at most */
     bool as_it_stands; /* nothing but axes of size 1 dropped: the shapes agree */
     enum td_proof proof;
 };
@@ -29,28 +31,28 @@ struct td_candidates {
     bool b_in_order; /* B is quantised or sparse and A is not: whatever must move is moved in A */
 };
 
-/* Sizes that a head may have, to split a merged axis [heads * size]: those seen as a last axis in 3-d tensors
- * of either side, and the usual ones. */
+enum { TD_MOST_HEAD_SIZES = 32 };
+
+/* Sizes that a head may have, to split a merged axis [heads * size]. */
 struct td_head_sizes {
-    int count;
-    int64_t size[16];
-    bool guessed; /* none was seen, and these are what heads usually have */
+    int count; /* what the dump shows, or where it shows nothing what heads usually have */
+    int all;   /* and behind those, what else the values may be asked about */
+    int64_t size[TD_MOST_HEAD_SIZES];
+    bool guessed; /* the dump shows nothing */
 };
 
-void td_head_sizes_add(struct td_head_sizes *heads, const struct td_shape *shape);
-
-/* After all shapes were added: where every tensor is flat, as in a checkpoint, the values must tell. */
-void td_head_sizes_guess(struct td_head_sizes *heads);
+/* From the shapes of all sides (head_sizes.c says what counts as evidence). */
+TD_CHECK tdbg_status td_head_sizes_find(struct td_head_sizes *out, const struct td_side *const *sides,
+                                        int count, struct tdbg_error *error);
 
 /* May come back empty: nothing fits. */
 TD_CHECK tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match *match,
                                         const struct td_head_sizes *heads, struct tdbg_error *error);
 void td_candidates_release(struct td_candidates *c);
 
-/* For shapes that agree as they stand, at the end of the list: the channels of each head in half-split order
- * on one side and interleaved on the other, along the first or the last axis, for heads of the likely sizes.
- */
-TD_CHECK tdbg_status td_candidates_add_rotary(struct td_candidates *c, const struct td_head_sizes *heads,
-                                              struct tdbg_error *error);
+/* At the end of the list: the channels of each head in half-split order on one side and interleaved on the
+ * other, for the first `sizes` sizes of a head. `cut`: only for candidates cut so. */
+TD_CHECK tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes,
+                                              const struct td_head_sizes *heads, struct tdbg_error *error);
 
 #endif
