@@ -94,13 +94,24 @@ static bool has_rotary_role(const struct td_item *item)
            (known && (strcmp(item->stage, "query_final") == 0 || strcmp(item->stage, "key_final") == 0));
 }
 
-/* Queries or keys, whose channels some engines keep in another order. */
-static bool may_be_rotated(const struct td_match *m)
+/* Whether the channels of each head may be in another order. Some engines keep queries and keys so; what no
+ * name tells may be one of them. */
+enum rotation { NEVER, PERHAPS, LIKELY };
+
+static enum rotation may_be_rotated(const struct td_match *m)
 {
     const struct td_fusion *part = m->fused_a.of ? &m->fused_a : &m->fused_b;
     if (part->of == 3)
-        return part->index < 2;
-    return has_rotary_role(m->a) || has_rotary_role(m->b);
+        return part->index < 2 ? LIKELY : NEVER;
+    if (has_rotary_role(m->a) || has_rotary_role(m->b))
+        return LIKELY;
+    return m->a->role == TD_ROLE_NONE && !m->a->parameter ? PERHAPS : NEVER;
+}
+
+/* What a layout must come to for nobody to look for another. */
+static double enough(const struct td_match *m)
+{
+    return may_be_rotated(m) == NEVER ? TD_CONVINCING : COMPLETE;
 }
 
 /* Scores the candidates from `first` on. */
@@ -124,15 +135,14 @@ static tdbg_status score_from(const struct align_run *run, const struct td_match
 static tdbg_status score_all(const struct align_run *run, const struct td_match *match, struct td_ballot *b)
 {
     const struct td_candidates *all = &b->candidates;
-    bool rotary = may_be_rotated(match);
     if (all->count == 0)
         return TDBG_OK;
     if (all->list[0].as_it_stands) {
-        double enough = rotary ? COMPLETE : TD_CONVINCING;
         if (match->a->parts[0]->count < SMALLEST ||
-            td_layout_first_look(match->a, match->b, &all->list[0].layout) > enough)
+            td_layout_first_look(match->a, match->b, &all->list[0].layout) > enough(match))
             return TDBG_OK;
-    } else if (all->count == 1 && all->list[0].proof == TD_PROOF_NONE && !rotary) {
+    } else if (all->count == 1 && all->list[0].proof == TD_PROOF_NONE &&
+               may_be_rotated(match) == NEVER) {
         return TDBG_OK;
     }
     return score_from(run, match, b, 0);
@@ -167,21 +177,21 @@ static void prepare(void *context, uint64_t i)
     guarded(context, i, prepare_one);
 }
 
-/* Where nothing fits yet, the channels of each head in another order: of queries and keys, and of what has
- * one shape on both sides. */
+/* Where nothing fits yet, the channels of each head in another order: of what may be rotated, and of what has
+ * one shape on both sides. Where no name tells, for sizes of a head that the dump shows. */
 static tdbg_status rotate_one(const struct align_run *run, const struct td_match *match, struct td_ballot *b)
 {
     struct td_candidates *all = &b->candidates;
-    bool rotary = may_be_rotated(match);
-    if (!b->scores || (!rotary && !all->list[0].as_it_stands))
+    enum rotation rotation = may_be_rotated(match);
+    bool wanted = rotation == LIKELY || (rotation == PERHAPS && !run->heads->guessed);
+    if (!b->scores || (!wanted && !all->list[0].as_it_stands))
         return TDBG_OK;
     for (int c = 0; c < all->count; c++)
-        if ((b->cut == 0 || all->list[c].cut == b->cut) &&
-            b->scores[c] > (rotary ? COMPLETE : TD_CONVINCING))
+        if ((b->cut == 0 || all->list[c].cut == b->cut) && b->scores[c] > enough(match))
             return TDBG_OK;
     int before = all->count;
-    TD_TRY(td_candidates_add_rotary(all, b->cut, rotary ? run->heads->all : run->heads->count, run->heads,
-                                    NULL));
+    int sizes = rotation == LIKELY ? td_head_sizes_count(run->heads) : run->heads->count;
+    TD_TRY(td_candidates_add_rotary(all, b->cut, sizes, wanted, run->heads, NULL));
     return score_from(run, match, b, before);
 }
 

@@ -9,7 +9,7 @@
  *
  * An activation in another order of channels or heads in every layer may be how B stores it, or a mistake that
  * every layer shares: a fused q, k and v split in the wrong way agrees with itself everywhere. What is
- * computed from it tells, once that is measured (session/repair.h); `instead` is for then.
+ * computed from it tells, once that is measured (doubted.h); `instead` is for then.
  */
 #ifndef TD_COMPARE_LAYOUT_ALIGN_H
 #define TD_COMPARE_LAYOUT_ALIGN_H

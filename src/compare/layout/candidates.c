@@ -234,8 +234,10 @@ static void fused_variants(struct variants *all, const struct td_item *item, str
     int64_t want = elements(&other->parts[0]->shape);
     if (f.of == 2) /* gate and up, channel by channel */
         part_variants(all, before, item, f, want * other->part_count, 1);
-    for (int h = -1; h < heads->all; h++) {
-        int64_t head = h < 0 ? 0 : heads->size[h];
+    for (int h = -1; h < td_head_sizes_count(heads); h++) {
+        int64_t head = h < 0 ? 0 : td_head_size(heads, h);
+        if (h >= 0 && (head == 0 || want * other->part_count % head))
+            continue;
         part_variants(all, before, item, f, want * other->part_count, head);
         if (other->part_count > 1)
             part_variants(all, before, item, f, want, head);
@@ -369,7 +371,7 @@ static bool push(struct td_candidates *c, const struct variant *a, const struct 
         c->capacity = capacity;
     }
     c->list[c->count++] = (struct td_candidate){
-        .layout = {.a = a->steps, .b = b->steps, .shape = a->shape},
+        .layout = {.a = a->steps, .b = b->steps, .shape = a->shape, .part = a->cut || b->cut},
         .cost = a->cost + b->cost,
         .cut = a->cut ? a->cut : b->cut,
         .plain = keeps_order(&a->steps) && keeps_order(&b->steps),
@@ -531,6 +533,7 @@ tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match 
     struct variants *both = malloc(2 * sizeof *both); /* large and mostly unused: not worth clearing */
     if (!both)
         return td_fail_nomem(error);
+    td_arena_init(&out->orders, TD_MAX_METADATA);
     both[0].count = both[1].count = 0;
     tdbg_status status = side_variants(&both[0], match->a, match->fused_a, match->b, heads);
     if (status == TDBG_OK)
@@ -585,8 +588,60 @@ static bool push_rotary(struct td_candidates *c, const struct td_candidate *base
     return true;
 }
 
+/* order[i]: where the channel that one side has at i of a head stands on the other, when the first n of the
+ * head are rotated and the others not. */
+static int64_t *partial_order(struct td_candidates *c, int64_t head, int64_t n, bool to_halves)
+{
+    int64_t *order = td_arena_array(&c->orders, (size_t)head, sizeof *order);
+    for (int64_t i = 0; order && i < head; i++)
+        order[i] = i >= n ? i : to_halves ? i % 2 * (n / 2) + i / 2 : i % (n / 2) * 2 + i / (n / 2);
+    return order;
+}
+
+static bool push_partial(struct td_candidates *c, const struct td_candidate *base, int axis, int64_t head,
+                         int64_t n, bool halves_in_b)
+{
+    const struct td_layout *plain = &base->layout;
+    struct variant a = {.steps = plain->a, .cost = base->cost + COST_BARE_RESHAPE, .cut = base->cut};
+    struct variant b = {.steps = plain->b, .proof = base->proof};
+    a.shape = plain->shape;
+    if (a.shape.size[axis] != head) {
+        a.shape.size[axis] /= head;
+        insert_size(&a.shape, ++axis, head);
+        if (!add_step(&a, (struct td_step){.kind = TD_STEP_RESHAPE, .list = a.shape}) ||
+            !add_step(&b, (struct td_step){.kind = TD_STEP_RESHAPE, .list = a.shape}))
+            return true;
+    }
+    b.shape = a.shape;
+    int64_t *order = partial_order(c, head, n, halves_in_b != c->b_in_order);
+    if (!order)
+        return false;
+    struct td_step step = {.kind = TD_STEP_REORDER, .axis = axis, .to = head, .order = order};
+    if (!add_step(c->b_in_order ? &a : &b, step))
+        return true;
+    int before = c->count;
+    if (!push(c, &a, &b))
+        return false;
+    if (c->count > before)
+        c->list[before].layout.rotary = true;
+    return true;
+}
+
+/* The shares of a head that models rotate, in 20ths: of GPT-NeoX, of Phi-2, of GLM, of others. */
+static bool push_partials(struct td_candidates *c, const struct td_candidate *base, int axis, int64_t head)
+{
+    static const int64_t shares[] = {5, 8, 10, 15};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        int64_t n = head * shares[i] / 20;
+        if (head * shares[i] % 20 == 0 && n % 2 == 0 && n > 2 &&
+            (!push_partial(c, base, axis, head, n, true) || !push_partial(c, base, axis, head, n, false)))
+            return false;
+    }
+    return true;
+}
+
 /* Heads along the first or the last axis; where the heads have an axis of their own they end the last. */
-static bool rotate_base(struct td_candidates *c, const struct td_candidate *base, int sizes,
+static bool rotate_base(struct td_candidates *c, const struct td_candidate *base, int sizes, bool partly,
                         const struct td_head_sizes *heads)
 {
     const struct td_shape *shape = &base->layout.shape;
@@ -595,16 +650,17 @@ static bool rotate_base(struct td_candidates *c, const struct td_candidate *base
         return true;
     for (int axis = 0; axis <= last; axis += last ? last : 1)
         for (int h = 0; h < sizes; h++) {
-            int64_t head = heads->size[h];
-            if (head % 2 || shape->size[axis] % head)
+            int64_t head = td_head_size(heads, h);
+            if (head == 0 || head % 2 || shape->size[axis] % head)
                 continue;
-            if (!push_rotary(c, base, axis, head, true) || !push_rotary(c, base, axis, head, false))
+            if (!push_rotary(c, base, axis, head, true) || !push_rotary(c, base, axis, head, false) ||
+                (partly && h < heads->count && !push_partials(c, base, axis, head)))
                 return false;
         }
     return true;
 }
 
-tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes,
+tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes, bool partly,
                                      const struct td_head_sizes *heads, struct tdbg_error *error)
 {
     enum { MAX_BASES = 4 };
@@ -613,7 +669,7 @@ tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int s
         const struct td_candidate base = c->list[i];
         if (base.proof != TD_PROOF_NONE || (cut != 0 && base.cut != cut))
             continue;
-        if (!rotate_base(c, &base, sizes, heads))
+        if (!rotate_base(c, &base, sizes, partly, heads))
             return td_fail_nomem(error);
         bases = c->list[0].as_it_stands ? MAX_BASES : bases + 1;
     }
@@ -623,5 +679,6 @@ tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int s
 void td_candidates_release(struct td_candidates *c)
 {
     free(c->list);
+    td_arena_release(&c->orders);
     *c = (struct td_candidates){0};
 }

@@ -28,6 +28,7 @@ struct td_candidate {
 struct td_candidates {
     struct td_candidate *list; /* by cost */
     int count, capacity;
+    struct td_arena orders; /* of steps that reorder */
     bool b_in_order; /* B is quantised or sparse and A is not: whatever must move is moved in A */
 };
 
@@ -41,6 +42,11 @@ struct td_head_sizes {
     bool guessed; /* the dump shows nothing */
 };
 
+/* All of them; where the dump shows nothing, every size that a head may have, the likely ones first. Most do
+ * not divide a given axis. 0: the size was listed before. */
+int td_head_sizes_count(const struct td_head_sizes *heads);
+int64_t td_head_size(const struct td_head_sizes *heads, int index);
+
 /* From the shapes of all sides (head_sizes.c says what counts as evidence). */
 TD_CHECK tdbg_status td_head_sizes_find(struct td_head_sizes *out, const struct td_side *const *sides,
                                         int count, struct tdbg_error *error);
@@ -51,8 +57,9 @@ TD_CHECK tdbg_status td_candidates_init(struct td_candidates *out, const struct 
 void td_candidates_release(struct td_candidates *c);
 
 /* At the end of the list: the channels of each head in half-split order on one side and interleaved on the
- * other, for the first `sizes` sizes of a head. `cut`: only for candidates cut so. */
-TD_CHECK tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes,
+ * other, for the first `sizes` sizes of a head; `partly` also where only the first channels of a head are rotated.
+ * `cut`: only for candidates cut so. */
+TD_CHECK tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes, bool partly,
                                               const struct td_head_sizes *heads, struct tdbg_error *error);
 
 #endif

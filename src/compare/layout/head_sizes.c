@@ -119,12 +119,18 @@ static void see(struct survey *s, const struct td_item *item)
     s->seen[at].proofs += proven;
 }
 
-static void list(struct td_head_sizes *heads, int64_t size)
+static bool is_listed(const struct td_head_sizes *heads, int64_t size)
 {
     for (int i = 0; i < heads->all; i++)
         if (heads->size[i] == size)
-            return;
-    heads->size[heads->all++] = size;
+            return true;
+    return false;
+}
+
+static void list(struct td_head_sizes *heads, int64_t size)
+{
+    if (!is_listed(heads, size))
+        heads->size[heads->all++] = size;
 }
 
 static int by_proofs(const void *x, const void *y)
@@ -175,4 +181,17 @@ tdbg_status td_head_sizes_find(struct td_head_sizes *out, const struct td_side *
     list_sizes(out, &s);
     free(s.widths.list);
     return TDBG_OK;
+}
+
+int td_head_sizes_count(const struct td_head_sizes *heads)
+{
+    return heads->guessed ? heads->all + WIDEST + 1 - NARROWEST : heads->all;
+}
+
+int64_t td_head_size(const struct td_head_sizes *heads, int index)
+{
+    if (index < heads->all)
+        return heads->size[index];
+    int64_t size = NARROWEST + index - heads->all;
+    return is_listed(heads, size) ? 0 : size;
 }

@@ -281,6 +281,17 @@ static int unless_borne_out(const struct voters *v, int chosen)
     return -1;
 }
 
+/* The candidates do not outlive the vote. */
+static tdbg_status keep_order(struct td_alignments *out, struct td_step *step, struct tdbg_error *error)
+{
+    int64_t *order = td_arena_array(&out->arena, (size_t)step->to, sizeof *order);
+    if (!order)
+        return td_fail_nomem(error);
+    memcpy(order, step->order, (size_t)step->to * sizeof *order);
+    step->order = order;
+    return TDBG_OK;
+}
+
 static tdbg_status keep_layout(struct td_alignments *out, const struct td_layout *layout, bool by_value,
                                struct td_layout **kept, struct tdbg_error *error)
 {
@@ -289,6 +300,11 @@ static tdbg_status keep_layout(struct td_alignments *out, const struct td_layout
         return td_fail_nomem(error);
     **kept = *layout;
     (*kept)->by_value = by_value;
+    struct td_steps *steps[] = {&(*kept)->a, &(*kept)->b};
+    for (int s = 0; s < 2; s++)
+        for (int i = 0; i < steps[s]->count; i++)
+            if (steps[s]->step[i].kind == TD_STEP_REORDER)
+                TD_TRY(keep_order(out, &steps[s]->step[i], error));
     return TDBG_OK;
 }
 
