@@ -2,8 +2,7 @@
 
 `fuse` says how the columns of the fused projection lie: "block" (GPT-2: q | k | v), "head" (GPT-NeoX, Bloom: q k v of each
 head), "group" (Falcon, Megatron: the queries of a group, its key, its value). A port may split them in another way, which
-is a mistake of every layer. Held against transformers' GPTNeoX, Falcon, GPT-2 and Llama by tests/cli/test_layout_ports.py's
-author once; here it needs numpy alone."""
+is a mistake of every layer."""
 import numpy as np
 
 

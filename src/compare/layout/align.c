@@ -114,7 +114,8 @@ static double enough(const struct td_match *m)
     return may_be_rotated(m) == NEVER ? TD_CONVINCING : COMPLETE;
 }
 
-/* Scores the candidates from `first` on. */
+/* Scores the candidates from `first` on. There are many ways to cut a fused tensor, by the sizes that a head
+ * may have, and one that fits needs no others beside it. */
 static tdbg_status score_from(const struct align_run *run, const struct td_match *match, struct td_ballot *b,
                               int first)
 {
@@ -122,11 +123,15 @@ static tdbg_status score_from(const struct align_run *run, const struct td_match
     if (!scores)
         return TDBG_NOMEM;
     b->scores = scores;
+    bool found = false;
     for (int c = first; c < b->candidates.count; c++) {
         scores[c] = NAN;
+        if (found)
+            continue;
         if (td_job_cancelled(run->job)) /* samples of a cold file are slow */
             return TDBG_CANCELLED;
         scores[c] = td_match_fit(match, &b->candidates.list[c].layout);
+        found = b->candidates.list[c].cut != 0 && scores[c] > COMPLETE;
     }
     return TDBG_OK;
 }
@@ -141,8 +146,7 @@ static tdbg_status score_all(const struct align_run *run, const struct td_match 
         if (match->a->parts[0]->count < SMALLEST ||
             td_layout_first_look(match->a, match->b, &all->list[0].layout) > enough(match))
             return TDBG_OK;
-    } else if (all->count == 1 && all->list[0].proof == TD_PROOF_NONE &&
-               may_be_rotated(match) == NEVER) {
+    } else if (all->count == 1 && all->list[0].proof == TD_PROOF_NONE && may_be_rotated(match) == NEVER) {
         return TDBG_OK;
     }
     return score_from(run, match, b, 0);
@@ -156,8 +160,7 @@ static void guarded(struct align_run *run, uint64_t i,
     const struct td_match *match = &run->matches->pairs[i];
     if (!match->a || !match->b || atomic_load(&run->status) != TDBG_OK)
         return;
-    tdbg_status status =
-        td_job_cancelled(run->job) ? TDBG_CANCELLED : work(run, match, &run->ballots[i]);
+    tdbg_status status = td_job_cancelled(run->job) ? TDBG_CANCELLED : work(run, match, &run->ballots[i]);
     if (status != TDBG_OK)
         atomic_store(&run->status, (int)status);
 }

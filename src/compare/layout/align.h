@@ -7,8 +7,8 @@
  * evidence over all layers. A layer for which another layout fits far better is no reason to change it; it is
  * remembered as `other`, evidence of a mistake in that layer.
  *
- * An activation in another order of channels or heads in every layer may be how B stores it, or a mistake that
- * every layer shares: a fused q, k and v split in the wrong way agrees with itself everywhere. What is
+ * An activation in another order of channels or heads in every layer may be how B stores it, or a mistake
+ * that every layer shares: a fused q, k and v split in the wrong way agrees with itself everywhere. What is
  * computed from it tells, once that is measured (doubted.h); `instead` is for then.
  */
 #ifndef TD_COMPARE_LAYOUT_ALIGN_H
@@ -19,9 +19,10 @@
 #include "compare/layout/candidates.h"
 
 struct td_alignment {
-    const struct td_layout *layout;  /* shared by the layers; NULL: none fits the two shapes */
-    const struct td_layout *instead; /* if nothing that is computed from it agrees; NULL: the layers suffice */
-    struct td_layout *other;         /* a layout that fits this pair alone far better, or NULL */
+    const struct td_layout *layout; /* shared by the layers; NULL: none fits the two shapes */
+    const struct td_layout
+        *instead;            /* if nothing that is computed from it agrees; NULL: the layers suffice */
+    struct td_layout *other; /* a layout that fits this pair alone far better, or NULL */
 };
 
 struct td_alignments {

@@ -313,32 +313,42 @@ static void repeat_variants(struct variants *all, const struct variant *base, in
         }
 }
 
-/* One axis longer than the other side's: padding, behind or in front. Only where all the other axes agree as
- * they stand. */
-static void cut_variants(struct variants *all, const struct variant *base, const struct td_shape *other)
+/* The one axis that is longer than the other side's where all others agree as they stand; else -1. */
+static int longer_axis(const struct td_shape *shape, const struct td_shape *other)
 {
     int axis = -1;
-    if (base->shape.ndim != other->ndim)
-        return;
+    if (shape->ndim != other->ndim)
+        return -1;
     for (int i = 0; i < other->ndim; i++) {
-        if (base->shape.size[i] == other->size[i])
+        if (shape->size[i] == other->size[i])
             continue;
-        if (axis >= 0 || base->shape.size[i] < other->size[i])
-            return;
+        if (axis >= 0 || shape->size[i] < other->size[i])
+            return -1;
         axis = i;
     }
-    if (axis < 0)
-        return;
-    int64_t whole = base->shape.size[axis], kept = other->size[axis];
-    for (int front = 0; front < 2; front++) {
-        struct variant v = *base;
-        int64_t from = front ? whole - kept : 0;
-        v.shape.size[axis] = kept;
-        v.cost += front ? COST_CUT_FRONT : COST_CUT;
-        v.proof = TD_PROOF_ALL;
-        if (add_step(&v,
-                     (struct td_step){.kind = TD_STEP_SLICE, .axis = axis, .from = from, .to = from + kept}))
-            keep(all, &v);
+    return axis;
+}
+
+/* Padding cut off behind or in front: of the axis that is longer, or where the axes are not those of the
+ * other side, of any whose other elements can be the other side's. */
+static void cut_variants(struct variants *all, const struct variant *base, const struct td_shape *other)
+{
+    int longer = longer_axis(&base->shape, other);
+    int64_t want = elements(other), have = elements(&base->shape);
+    for (int axis = 0; axis < base->shape.ndim && want > 0 && have > 0; axis++) {
+        int64_t whole = base->shape.size[axis], rest = have / whole, kept = want / rest;
+        if (longer >= 0 ? axis != longer : kept < 2 || kept * rest != want)
+            continue;
+        for (int front = 0; front < 2; front++) {
+            struct variant v = *base;
+            int64_t from = front ? whole - kept : 0;
+            v.shape.size[axis] = kept;
+            v.cost += (front ? COST_CUT_FRONT : COST_CUT) + (longer < 0);
+            v.proof = TD_PROOF_ALL;
+            if (add_step(&v, (struct td_step){
+                                 .kind = TD_STEP_SLICE, .axis = axis, .from = from, .to = from + kept}))
+                keep(all, &v);
+        }
     }
 }
 
@@ -671,7 +681,7 @@ tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int s
             continue;
         if (!rotate_base(c, &base, sizes, partly, heads))
             return td_fail_nomem(error);
-        bases = c->list[0].as_it_stands ? MAX_BASES : bases + 1;
+        bases++;
     }
     return TDBG_OK;
 }

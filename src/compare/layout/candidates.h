@@ -29,7 +29,7 @@ struct td_candidates {
     struct td_candidate *list; /* by cost */
     int count, capacity;
     struct td_arena orders; /* of steps that reorder */
-    bool b_in_order; /* B is quantised or sparse and A is not: whatever must move is moved in A */
+    bool b_in_order;        /* B is quantised or sparse and A is not: whatever must move is moved in A */
 };
 
 enum { TD_MOST_HEAD_SIZES = 32 };
@@ -57,8 +57,8 @@ TD_CHECK tdbg_status td_candidates_init(struct td_candidates *out, const struct 
 void td_candidates_release(struct td_candidates *c);
 
 /* At the end of the list: the channels of each head in half-split order on one side and interleaved on the
- * other, for the first `sizes` sizes of a head; `partly` also where only the first channels of a head are rotated.
- * `cut`: only for candidates cut so. */
+ * other, for the first `sizes` sizes of a head; `partly` also where only the first channels of a head are
+ * rotated. `cut`: only for candidates cut so. */
 TD_CHECK tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes, bool partly,
                                               const struct td_head_sizes *heads, struct tdbg_error *error);
 

@@ -17,9 +17,6 @@
 
 #include <string.h>
 
-/* The least correlation of a resemblance. In a model of two heads a wrong split hits half of the values. */
-static const double ALIKE = 0.7;
-
 static const struct td_match *match_at(const struct td_fit *fit, size_t i)
 {
     return &fit->matches->pairs[i];
@@ -106,9 +103,9 @@ static bool resembles(const struct td_fit *fit, size_t k)
 {
     const struct td_match *m = match_at(fit, k);
     struct td_layout first = *fit->list[k].layout;
-    return td_layout_fit(m->a, m->b, &first) > ALIKE ||
+    return td_layout_fit(m->a, m->b, &first) > TD_CONVINCING ||
            (take_first_token(&first, fit->model->tokens) &&
-            td_layout_fit(m->a, m->b, &first) > ALIKE);
+            td_layout_fit(m->a, m->b, &first) > TD_CONVINCING);
 }
 
 enum word { SILENT, AGAINST, FOR };
@@ -119,10 +116,26 @@ static enum word word_of(const struct td_fit *fit, size_t i, size_t k)
     return agrees ? FOR : AGAINST;
 }
 
+/* Two tensors of the layer that no role names, after the rotary embedding then, agree in rotary order: the
+ * embedding expected it, and their product is the same in any order. */
+static bool is_rotated_so(const struct td_fit *fit, size_t i)
+{
+    int agreeing = 0;
+    for (size_t k = 0; k < fit->matches->count && fit->list[i].layout->rotary; k++) {
+        const struct td_match *m = match_at(fit, k);
+        agreeing += td_fitting_measured(&fit->list[k]) && m->a->layer == match_at(fit, i)->a->layer &&
+                    m->a->role == TD_ROLE_NONE && !m->a->parameter && fit->list[k].layout->rotary &&
+                    fit->list[k].by_values <= TD_WITHIN;
+    }
+    return agreeing > 1;
+}
+
 /* Of those that are computed from pair i in its layer. */
 static enum word ask(const struct td_fit *fit, size_t i)
 {
     const struct td_match *m = match_at(fit, i);
+    if (is_rotated_so(fit, i))
+        return FOR;
     enum lane lane = lane_of(m, lane_into);
     enum word said = SILENT;
     size_t nearest = i;

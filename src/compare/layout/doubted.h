@@ -3,8 +3,8 @@
  * A port that splits a fused q, k and v in the wrong way does so everywhere, and so does one that gives the
  * channels of its queries another order than its rotary embedding expects: the layers agree on the layout in
  * which B's tensors equal A's. What is computed from them does not agree then, in no layer. Such a layout
- * (td_alignment.instead) stands when something that is computed from the tensors agrees in one layer at least,
- * or when nothing of that kind is there to ask.
+ * (td_alignment.instead) stands when something that is computed from the tensors agrees in one layer at
+ * least, or when nothing of that kind is there to ask.
  */
 #ifndef TD_COMPARE_LAYOUT_DOUBTED_H
 #define TD_COMPARE_LAYOUT_DOUBTED_H

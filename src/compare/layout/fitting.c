@@ -43,8 +43,8 @@ static tdbg_status begin(const struct td_fit *fit, const struct td_alignments *a
     for (size_t i = 0; i < fit->matches->count; i++) {
         const struct td_match *m = &fit->matches->pairs[i];
         const struct td_alignment *alignment = &alignments->list[i];
-        fit->list[i] = (struct td_fitting){.layout = alignment->layout, .instead = alignment->instead,
-                                            .other = alignment->other};
+        fit->list[i] = (struct td_fitting){
+            .layout = alignment->layout, .instead = alignment->instead, .other = alignment->other};
         if (m->a && m->b && axes == m->b->parts[0]->shape.ndim) {
             TD_TRY(lay_out_by_hand(&fit->list[i], m, by_hand, fit->work->arena, error));
             given++;

@@ -24,10 +24,10 @@
 #include "compare/model.h"
 
 struct td_fitting {
-    const struct td_layout *layout; /* NULL: there is nothing to line up, or no layout fits */
+    const struct td_layout *layout;  /* NULL: there is nothing to line up, or no layout fits */
     const struct td_layout *instead; /* if nothing bears `layout` out (align.h); NULL: that is settled */
-    const struct td_layout *other;  /* fits this pair alone far better (align.h), or NULL */
-    bool repaired;                  /* lined up by a step that only what follows justifies */
+    const struct td_layout *other;   /* fits this pair alone far better (align.h), or NULL */
+    bool repaired;                   /* lined up by a step that only what follows justifies */
     int unlike_shards; /* of a side whose first shard alone was compared: those that are no copies of it */
     struct td_remnant remnant[2]; /* what A and B have beyond the other */
     struct td_measurement measurement;

@@ -60,8 +60,7 @@ static void add_widths(struct widths *all, const struct td_item *item)
     const struct td_tensor *t = item->parts[0];
     int last = t->shape.ndim - 1;
     for (int i = item->parameter ? 0 : last; i >= 0 && i <= last; i++)
-        all->list[all->count++] =
-            (struct width){t->shape.size[i], item->parameter ? OF_PARAMETER : t->count};
+        all->list[all->count++] = (struct width){t->shape.size[i], item->parameter ? OF_PARAMETER : t->count};
     if (!item->parameter && last >= 0 && is_matrix(&t->shape))
         all->list[all->count++] = (struct width){t->shape.size[last], OF_MATRIX};
 }

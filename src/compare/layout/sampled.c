@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-/* TD_FIT_SAMPLES put the correlation of unrelated data within +-0.13 (three sigma), 64 within +-0.38: both far
- * below TD_CONVINCING. The few are for a first look at shapes that agree. */
+/* TD_FIT_SAMPLES put the correlation of unrelated data within +-0.13 (three sigma), 64 within +-0.38: both
+ * far below TD_CONVINCING. The few are for a first look at shapes that agree. */
 enum { FIRST_LOOK = 64 };
 
 /* A layout that explains three quarters of the variance is not a coincidence of 512 samples, yet leaves room
