@@ -1,6 +1,7 @@
 /* align.c: see align.h. Candidates and their scores, pair by pair and side by side; vote.c decides. */
 #include "compare/layout/align.h"
 
+#include "compare/layout/rotary.h"
 #include "compare/layout/sampled.h"
 #include "compare/layout/vote.h"
 

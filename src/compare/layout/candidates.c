@@ -61,10 +61,7 @@ static bool same_shape(const struct td_shape *x, const struct td_shape *y)
 
 static bool add_step(struct variant *v, struct td_step step)
 {
-    if (v->steps.count == TD_MAX_STEPS)
-        return false;
-    v->steps.step[v->steps.count++] = step;
-    return true;
+    return td_steps_add(&v->steps, step);
 }
 
 static void keep(struct variants *all, const struct variant *v)
@@ -96,14 +93,6 @@ static void remove_size(struct td_shape *s, int axis)
     s->ndim--;
 }
 
-static void insert_size(struct td_shape *s, int axis, int64_t size)
-{
-    for (int i = s->ndim; i > axis; i--)
-        s->size[i] = s->size[i - 1];
-    s->size[axis] = size;
-    s->ndim++;
-}
-
 /* --- variants of one side ------------------------------------------------------------------------------ */
 
 /* Experts one by one, as who stacks them does: along an axis of their own, the first. */
@@ -112,7 +101,7 @@ static void keep_stacked(struct variants *all, const struct td_item *item)
     struct variant v = {.shape = item->parts[0]->shape, .cost = COST_JOIN};
     if (v.shape.ndim < 1 || v.shape.ndim == TD_MAX_DIMS)
         return;
-    insert_size(&v.shape, 0, item->part_count);
+    td_shape_insert(&v.shape, 0, item->part_count);
     add_step(&v, (struct td_step){.kind = TD_STEP_JOIN, .from = 1});
     add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
     keep(all, &v);
@@ -171,9 +160,9 @@ static void keep_part(struct variants *all, const struct variant *base, int axis
         return;
     if (groups > 1) {
         v.shape.size[axis] = groups;
-        insert_size(&v.shape, at, slots);
+        td_shape_insert(&v.shape, at, slots);
         if (unit > 1)
-            insert_size(&v.shape, at + 1, unit);
+            td_shape_insert(&v.shape, at + 1, unit);
         add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
         v.cost += COST_SPLIT;
     }
@@ -290,7 +279,7 @@ static void repeat_variants(struct variants *all, const struct variant *base, in
     int64_t times = want / have;
     for (int axis = 0; axis <= base->shape.ndim && base->shape.ndim + 1 < TD_MAX_DIMS; axis++) {
         struct variant v = *base;
-        insert_size(&v.shape, axis, times);
+        td_shape_insert(&v.shape, axis, times);
         v.cost += COST_REPEAT;
         v.proof = is_plain(&base->shape) ? TD_PROOF_ONCE : TD_PROOF_NONE;
         if (add_step(&v, (struct td_step){.kind = TD_STEP_REPEAT, .axis = axis, .to = times}))
@@ -303,11 +292,11 @@ static void repeat_variants(struct variants *all, const struct variant *base, in
                 continue;
             struct variant v = *base;
             v.shape.size[axis] /= d;
-            insert_size(&v.shape, axis + 1, d);
+            td_shape_insert(&v.shape, axis + 1, d);
             v.cost += COST_REPEAT + COST_SPLIT;
             v.proof = is_plain(&base->shape) ? TD_PROOF_ONCE : TD_PROOF_NONE;
             add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
-            insert_size(&v.shape, axis + 1, times);
+            td_shape_insert(&v.shape, axis + 1, times);
             if (add_step(&v, (struct td_step){.kind = TD_STEP_REPEAT, .axis = axis + 1, .to = times}))
                 keep(all, &v);
         }
@@ -368,7 +357,7 @@ static bool keeps_order(const struct td_steps *steps)
     return true;
 }
 
-static bool push(struct td_candidates *c, const struct variant *a, const struct variant *b)
+bool td_candidates_push(struct td_candidates *c, const struct td_candidate *candidate)
 {
     if (c->count == MAX_CANDIDATES)
         return true;
@@ -380,7 +369,13 @@ static bool push(struct td_candidates *c, const struct variant *a, const struct 
         c->list = list;
         c->capacity = capacity;
     }
-    c->list[c->count++] = (struct td_candidate){
+    c->list[c->count++] = *candidate;
+    return true;
+}
+
+static bool push(struct td_candidates *c, const struct variant *a, const struct variant *b)
+{
+    const struct td_candidate candidate = {
         .layout = {.a = a->steps, .b = b->steps, .shape = a->shape, .part = a->cut || b->cut},
         .cost = a->cost + b->cost,
         .cut = a->cut ? a->cut : b->cut,
@@ -388,7 +383,7 @@ static bool push(struct td_candidates *c, const struct variant *a, const struct 
         .as_it_stands = only_squeezes(&a->steps) && only_squeezes(&b->steps),
         .proof = a->proof > b->proof ? a->proof : b->proof,
     };
-    return true;
+    return td_candidates_push(c, &candidate);
 }
 
 /* Every axis of `coarse` is a product of neighbouring axes of `fine`. */
@@ -556,133 +551,6 @@ tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match 
         return status;
     }
     sort_by_cost(out);
-    return TDBG_OK;
-}
-
-/* --- rotary order --------------------------------------------------------------------------------------- */
-
-/* [.., n, ..] as [.., n / head, 2, head / 2, ..], halves first, or the last two the other way round. */
-static struct td_shape split_heads(const struct td_shape *shape, int axis, int64_t head, bool halves_first)
-{
-    struct td_shape out = *shape;
-    out.size[axis] /= head;
-    insert_size(&out, axis + 1, halves_first ? 2 : head / 2);
-    insert_size(&out, axis + 2, halves_first ? head / 2 : 2);
-    return out;
-}
-
-static bool push_rotary(struct td_candidates *c, const struct td_candidate *base, int axis, int64_t head,
-                        bool halves_in_b)
-{
-    const struct td_layout *plain = &base->layout;
-    struct variant a = {.steps = plain->a, .cost = base->cost + COST_BARE_RESHAPE, .cut = base->cut};
-    struct variant b = {.steps = plain->b, .proof = base->proof};
-    a.shape = split_heads(&plain->shape, axis, head, !halves_in_b);
-    b.shape = split_heads(&plain->shape, axis, head, halves_in_b);
-    struct td_shape order = {.ndim = a.shape.ndim};
-    for (int i = 0; i < order.ndim; i++)
-        order.size[i] = i;
-    order.size[axis + 1] = axis + 2;
-    order.size[axis + 2] = axis + 1;
-    if (!add_step(&a, (struct td_step){.kind = TD_STEP_RESHAPE, .list = a.shape}) ||
-        !add_step(&b, (struct td_step){.kind = TD_STEP_RESHAPE, .list = b.shape}) ||
-        !add_step(c->b_in_order ? &a : &b, (struct td_step){.kind = TD_STEP_PERMUTE, .list = order}))
-        return true;
-    if (c->b_in_order)
-        a.shape = b.shape;
-    int before = c->count;
-    if (!push(c, &a, &b))
-        return false;
-    if (c->count > before)
-        c->list[before].layout.rotary = true;
-    return true;
-}
-
-/* order[i]: where the channel that one side has at i of a head stands on the other, when the first n of the
- * head are rotated and the others not. */
-static int64_t *partial_order(struct td_candidates *c, int64_t head, int64_t n, bool to_halves)
-{
-    int64_t *order = td_arena_array(&c->orders, (size_t)head, sizeof *order);
-    for (int64_t i = 0; order && i < head; i++)
-        order[i] = i >= n ? i : to_halves ? i % 2 * (n / 2) + i / 2 : i % (n / 2) * 2 + i / (n / 2);
-    return order;
-}
-
-static bool push_partial(struct td_candidates *c, const struct td_candidate *base, int axis, int64_t head,
-                         int64_t n, bool halves_in_b)
-{
-    const struct td_layout *plain = &base->layout;
-    struct variant a = {.steps = plain->a, .cost = base->cost + COST_BARE_RESHAPE, .cut = base->cut};
-    struct variant b = {.steps = plain->b, .proof = base->proof};
-    a.shape = plain->shape;
-    if (a.shape.size[axis] != head) {
-        a.shape.size[axis] /= head;
-        insert_size(&a.shape, ++axis, head);
-        if (!add_step(&a, (struct td_step){.kind = TD_STEP_RESHAPE, .list = a.shape}) ||
-            !add_step(&b, (struct td_step){.kind = TD_STEP_RESHAPE, .list = a.shape}))
-            return true;
-    }
-    b.shape = a.shape;
-    int64_t *order = partial_order(c, head, n, halves_in_b != c->b_in_order);
-    if (!order)
-        return false;
-    struct td_step step = {.kind = TD_STEP_REORDER, .axis = axis, .to = head, .order = order};
-    if (!add_step(c->b_in_order ? &a : &b, step))
-        return true;
-    int before = c->count;
-    if (!push(c, &a, &b))
-        return false;
-    if (c->count > before)
-        c->list[before].layout.rotary = true;
-    return true;
-}
-
-/* The shares of a head that models rotate, in 20ths: of GPT-NeoX, of Phi-2, of GLM, of others. */
-static bool push_partials(struct td_candidates *c, const struct td_candidate *base, int axis, int64_t head)
-{
-    static const int64_t shares[] = {5, 8, 10, 15};
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        int64_t n = head * shares[i] / 20;
-        if (head * shares[i] % 20 == 0 && n % 2 == 0 && n > 2 &&
-            (!push_partial(c, base, axis, head, n, true) || !push_partial(c, base, axis, head, n, false)))
-            return false;
-    }
-    return true;
-}
-
-/* Heads along the first or the last axis; where the heads have an axis of their own they end the last. */
-static bool rotate_base(struct td_candidates *c, const struct td_candidate *base, int sizes, bool partly,
-                        const struct td_head_sizes *heads)
-{
-    const struct td_shape *shape = &base->layout.shape;
-    int last = shape->ndim - 1;
-    if (last < 0 || shape->ndim + 2 > TD_MAX_DIMS)
-        return true;
-    for (int axis = 0; axis <= last; axis += last ? last : 1)
-        for (int h = 0; h < sizes; h++) {
-            int64_t head = td_head_size(heads, h);
-            if (head == 0 || head % 2 || shape->size[axis] % head)
-                continue;
-            if (!push_rotary(c, base, axis, head, true) || !push_rotary(c, base, axis, head, false) ||
-                (partly && h < heads->count && !push_partials(c, base, axis, head)))
-                return false;
-        }
-    return true;
-}
-
-tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes, bool partly,
-                                     const struct td_head_sizes *heads, struct tdbg_error *error)
-{
-    enum { MAX_BASES = 4 };
-    int bases = 0, count = c->count;
-    for (int i = 0; i < count && bases < MAX_BASES; i++) {
-        const struct td_candidate base = c->list[i];
-        if (base.proof != TD_PROOF_NONE || (cut != 0 && base.cut != cut))
-            continue;
-        if (!rotate_base(c, &base, sizes, partly, heads))
-            return td_fail_nomem(error);
-        bases++;
-    }
     return TDBG_OK;
 }
 

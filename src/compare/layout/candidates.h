@@ -56,10 +56,25 @@ TD_CHECK tdbg_status td_candidates_init(struct td_candidates *out, const struct 
                                         const struct td_head_sizes *heads, struct tdbg_error *error);
 void td_candidates_release(struct td_candidates *c);
 
-/* At the end of the list: the channels of each head in half-split order on one side and interleaved on the
- * other, for the first `sizes` sizes of a head; `partly` also where only the first channels of a head are
- * rotated. `cut`: only for candidates cut so. */
-TD_CHECK tdbg_status td_candidates_add_rotary(struct td_candidates *c, int64_t cut, int sizes, bool partly,
-                                              const struct td_head_sizes *heads, struct tdbg_error *error);
+/* For who makes candidates. False: no memory; one too many is left out. */
+bool td_candidates_push(struct td_candidates *c, const struct td_candidate *candidate);
+
+/* False: the layout has as many steps as it can have. */
+static inline bool td_steps_add(struct td_steps *steps, struct td_step step)
+{
+    if (steps->count == TD_MAX_STEPS)
+        return false;
+    steps->step[steps->count++] = step;
+    return true;
+}
+
+/* A new axis before `axis`. */
+static inline void td_shape_insert(struct td_shape *s, int axis, int64_t size)
+{
+    for (int i = s->ndim; i > axis; i--)
+        s->size[i] = s->size[i - 1];
+    s->size[axis] = size;
+    s->ndim++;
+}
 
 #endif
