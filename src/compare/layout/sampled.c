@@ -18,6 +18,10 @@ enum { FIRST_LOOK = 64 };
  * for a bug on top of it. */
 const double TD_CONVINCING = 0.866;
 
+/* Values that vary less, relative to their mean, are one value and its rounding in float32: the moduli of
+ * complex numbers on a circle. */
+static const double RIPPLE = 1e-7;
+
 static uint64_t mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
@@ -52,7 +56,8 @@ static double correlate(const double *a, const double *b, int n)
             sbb += (b[i] - mb) * (b[i] - mb);
             sab += (a[i] - ma) * (b[i] - mb);
         }
-    return saa > 0 && sbb > 0 ? sab / sqrt(saa * sbb) : NAN;
+    bool varies = saa > used * RIPPLE * RIPPLE * ma * ma && sbb > used * RIPPLE * RIPPLE * mb * mb;
+    return varies ? sab / sqrt(saa * sbb) : NAN;
 }
 
 static tdbg_status correlation(const struct td_operand *a, const struct td_operand *b, int samples,

@@ -233,6 +233,16 @@ static int plain_matrix(const struct voters *v, const struct td_candidates *all,
     return best;
 }
 
+/* The values of one layer at least say something, be it no. */
+static bool is_heard(const struct voters *v, int candidate)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (ballot(v, i)->scores && candidate < ballot(v, i)->candidates.count &&
+            !isnan(ballot(v, i)->scores[candidate]))
+            return true;
+    return false;
+}
+
 static struct outcome choose(const struct voters *v)
 {
     const struct td_candidates *all = &longest(v)->candidates;
@@ -255,7 +265,7 @@ static struct outcome choose(const struct voters *v)
         }
     }
     out.by_value = best_total > least_total + needed;
-    if (out.best >= 0 && best_total <= needed && longest(v)->scores)
+    if (out.best >= 0 && best_total <= needed && is_heard(v, out.best))
         out.best = plain_matrix(v, all, out.best);
     return out;
 }
