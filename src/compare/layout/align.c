@@ -115,6 +115,15 @@ static double enough(const struct td_match *m)
     return may_be_rotated(m) == NEVER ? TD_CONVINCING : COMPLETE;
 }
 
+/* Rotary orders are many and must convince: most are seen to be wrong by a few elements. */
+static double score(const struct td_match *match, const struct td_layout *layout)
+{
+    static const double HOPELESS = 0.5;
+    if (layout->rotary && !(td_layout_first_look(match->a, match->b, layout) > HOPELESS))
+        return 0;
+    return td_match_fit(match, layout);
+}
+
 /* Scores the candidates from `first` on. There are many ways to cut a fused tensor, by the sizes that a head
  * may have, and one that fits needs no others beside it. */
 static tdbg_status score_from(const struct align_run *run, const struct td_match *match, struct td_ballot *b,
@@ -131,7 +140,7 @@ static tdbg_status score_from(const struct align_run *run, const struct td_match
             continue;
         if (td_job_cancelled(run->job)) /* samples of a cold file are slow */
             return TDBG_CANCELLED;
-        scores[c] = td_match_fit(match, &b->candidates.list[c].layout);
+        scores[c] = score(match, &b->candidates.list[c].layout);
         found = b->candidates.list[c].cut != 0 && scores[c] > COMPLETE;
     }
     return TDBG_OK;
