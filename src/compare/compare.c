@@ -141,7 +141,7 @@ static tdbg_status summarise(struct stages *s, struct tdbg_error *error)
 static tdbg_status run(struct stages *s, struct tdbg_error *error)
 {
     struct td_comparison *c = s->result;
-    c->model = td_model_of_sides(s->a, s->b); /* the names were made with the sides */
+    TD_TRY(td_model_of_sides(&c->model, s->a, s->b, error)); /* the names were made with the sides */
     TD_TRY(pair_up(s, error));
     TD_TRY(line_up(s, error));
     TD_TRY(measure(s, error));

@@ -30,19 +30,20 @@ static int64_t find_tokens(const struct td_side *side)
     return known ? sizes[best] : 0;
 }
 
-struct td_model td_model_of_sides(const struct td_side *a, const struct td_side *b)
+tdbg_status td_model_of_sides(struct td_model *out, const struct td_side *a, const struct td_side *b,
+                              struct tdbg_error *error)
 {
     struct td_model model = {.tokens = find_tokens(a)};
     const struct td_side *sides[] = {a, b};
     for (int s = 0; s < 2; s++)
         for (size_t i = 0; i < sides[s]->count; i++) {
             const struct td_item *item = &sides[s]->items[i];
-            td_head_sizes_add(&model.heads, &item->parts[0]->shape);
             if (item->layer + 1 > model.layers)
                 model.layers = item->layer + 1;
         }
-    td_head_sizes_guess(&model.heads);
+    TD_TRY(td_head_sizes_find(&model.heads, sides, 2, error));
     for (int s = 0; s < 2; s++)
         model.grid[s] = td_side_grid(sides[s]);
-    return model;
+    *out = model;
+    return TDBG_OK;
 }

@@ -13,6 +13,7 @@ struct td_model {
     double grid[2];             /* the type A and B were computed in (grid.h) */
 };
 
-struct td_model td_model_of_sides(const struct td_side *a, const struct td_side *b);
+TD_CHECK tdbg_status td_model_of_sides(struct td_model *out, const struct td_side *a, const struct td_side *b,
+                                       struct tdbg_error *error);
 
 #endif

@@ -201,9 +201,9 @@ tdbg_status td_self_at(struct td_self *self, uint64_t index, const struct td_sel
 static tdbg_status prepare(struct td_self *self, struct tdbg_error *error)
 {
     TD_TRY(td_side_of_input(&self->side, self->input, error));
+    TD_TRY(td_head_sizes_find(&self->heads, (const struct td_side *const[]){&self->side}, 1, error));
     for (size_t i = 0; i < self->side.count; i++) {
         const struct td_item *item = &self->side.items[i];
-        td_head_sizes_add(&self->heads, &item->parts[0]->shape);
         if (item->layer + 1 > self->rules.layers)
             self->rules.layers = item->layer + 1;
     }

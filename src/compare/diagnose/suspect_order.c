@@ -410,15 +410,25 @@ static void suspect_other_layout(struct td_evidence *e, struct td_diagnosis *d)
         char steps[160] = "";
         for (int64_t i = 0; i < e->count; i++)
             rest += isfinite(x[i]) && isfinite(e->work[i]) ? (x[i] - e->work[i]) * (x[i] - e->work[i]) : 0;
-        for (int i = 0; i < other->b.count; i++) {
-            size_t at = strlen(steps);
-            if (at + 32 < sizeof steps)
-                td_step_print(steps + at + (at ? 2 : 0), sizeof steps - at - 2, 'b', &other->b.step[i]);
-            if (at)
-                memcpy(steps + at, ", ", 2);
+        for (int side = other->part ? 'a' : 'b'; side <= 'b'; side++) {
+            const struct td_steps *made = side == 'a' ? &other->a : &other->b;
+            for (int i = 0; i < made->count; i++) {
+                size_t at = strlen(steps);
+                if (at + 32 < sizeof steps) {
+                    td_step_print(steps + at + (at ? 2 : 0), sizeof steps - at - 2, (char)side,
+                                  &made->step[i]);
+                    if (at)
+                        memcpy(steps + at, ", ", 2);
+                }
+            }
         }
-        td_enter(e, d, other->rotary ? TD_IS_ROPE : TD_IS_TRANSPOSE, rest, 1,
+        td_enter(e, d,
+                 other->rotary ? TD_IS_ROPE
+                 : other->part ? TD_IS_PERMUTATION
+                               : TD_IS_TRANSPOSE,
+                 rest, 1,
                  other->rotary ? "%.1f %% explained by the halves of each head interleaved on one side (%s)"
+                 : other->part ? "%.1f %% explained by another split of the fused tensor (%s)"
                                : "%.1f %% explained by another order of the axes (%s)",
                  100 * td_explained(e, rest), steps);
     }

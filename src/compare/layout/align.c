@@ -1,7 +1,9 @@
-/* align.c: see align.h. */
+/* align.c: see align.h. Candidates and their scores, pair by pair and side by side; vote.c decides. */
 #include "compare/layout/align.h"
 
-#include "kernel/compare.h"
+#include "compare/layout/rotary.h"
+#include "compare/layout/sampled.h"
+#include "compare/layout/vote.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -9,371 +11,216 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 512 samples put the correlation of unrelated data within +-0.13 (three sigma), 64 within +-0.38: both far
- * below TD_CONVINCING. The few are for a first look at shapes that agree. */
-enum { SAMPLES = 512, FIRST_LOOK = 64 };
-
-/* A layout that explains three quarters of the variance is not a coincidence of 512 samples, yet leaves room
- * for a bug on top of it. */
-const double TD_CONVINCING = 0.866;
-
 /* Too few elements to tell one order from another by chance. */
 static const int64_t SMALLEST = 32;
 
-/* How much more of the variance a costlier layout must explain, on average over the layers, to be preferred.
- */
-static const double MARGIN = 0.02;
-
-/* --- scoring ------------------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-static int sample_indices(int64_t count, int samples, int64_t *indices)
-{
-    int n = count < samples ? (int)count : samples;
-    for (int i = 0; i < n; i++)
-        indices[i] = count <= samples ? i : (int64_t)(mix((uint64_t)i) % (uint64_t)count);
-    return n;
-}
-
-static double correlate(const double *a, const double *b, int n)
-{
-    double ma = 0, mb = 0, saa = 0, sbb = 0, sab = 0;
-    int used = 0;
-    for (int i = 0; i < n; i++)
-        if (isfinite(a[i]) && isfinite(b[i])) {
-            ma += a[i];
-            mb += b[i];
-            used++;
-        }
-    ma /= used ? used : 1;
-    mb /= used ? used : 1;
-    for (int i = 0; i < n; i++)
-        if (isfinite(a[i]) && isfinite(b[i])) {
-            saa += (a[i] - ma) * (a[i] - ma);
-            sbb += (b[i] - mb) * (b[i] - mb);
-            sab += (a[i] - ma) * (b[i] - mb);
-        }
-    return saa > 0 && sbb > 0 ? sab / sqrt(saa * sbb) : NAN;
-}
-
-static tdbg_status correlation(const struct td_operand *a, const struct td_operand *b, int samples,
-                               double *out, struct tdbg_error *error)
-{
-    int64_t indices[SAMPLES];
-    double va[SAMPLES], vb[SAMPLES];
-    int n = sample_indices(a->count, samples, indices);
-    TD_TRY(td_operand_gather(a, indices, n, va, error));
-    TD_TRY(td_operand_gather(b, indices, n, vb, error));
-    for (int i = 0; i < n && samples == FIRST_LOOK; i++) { /* among few, one outlier would decide alone */
-        va[i] = cbrt(va[i]);
-        vb[i] = cbrt(vb[i]);
-    }
-    *out = correlate(va, vb, n);
-    return TDBG_OK;
-}
-
-static double score(const struct td_item *item_a, const struct td_item *item_b,
-                    const struct td_layout *layout, int samples)
-{
-    struct td_arena arena;
-    struct td_operand a, b;
-    double r = NAN;
-    td_arena_init(&arena, TD_MAX_METADATA);
-    if (td_operand_make(&a, item_a, &layout->a, &arena, NULL) != TDBG_OK ||
-        td_operand_make(&b, item_b, &layout->b, &arena, NULL) != TDBG_OK ||
-        correlation(&a, &b, samples, &r, NULL) != TDBG_OK)
-        r = NAN;
-    td_arena_release(&arena);
-    return r;
-}
-
-double td_layout_fit(const struct td_item *a, const struct td_item *b, const struct td_layout *layout)
-{
-    return score(a, b, layout, SAMPLES);
-}
-
-static bool feasible(const struct td_match *match, const struct td_layout *layout)
-{
-    struct td_arena arena;
-    struct td_operand operand;
-    td_arena_init(&arena, TD_MAX_METADATA);
-    bool ok = td_operand_make(&operand, match->a, &layout->a, &arena, NULL) == TDBG_OK &&
-              td_operand_make(&operand, match->b, &layout->b, &arena, NULL) == TDBG_OK;
-    td_arena_release(&arena);
-    return ok;
-}
-
-/* --- one pair ------------------------------------------------------------------------------------------ */
-
-struct work {
-    struct td_candidates candidates;
-    double *scores; /* NULL when there was nothing to choose */
-    char *group;
-};
+/* A layout in which no more than rounding is left. Where only a quarter of the channels of each head is
+ * rotated, the others correlate in any order. */
+static const double COMPLETE = 0.98;
 
 struct align_run {
     const struct td_matches *matches;
     const struct td_head_sizes *heads;
     struct td_job *job;
-    struct work *work;
+    struct td_ballot *ballots;
     _Atomic int status;
 };
 
-/* What the pairs written by one line of code have in common: the stage (or the name with its numbers masked)
- * and the shapes. */
+/* --- what pairs have in common -------------------------------------------------------------------------- */
+
+/* The stage, or the name, with its numbers masked. */
+static void add_stage(char *key, size_t *at, const struct td_item *item)
+{
+    for (const char *p = item->layer >= 0 ? item->stage : item->name; *p; p++)
+        key[(*at)++] = isdigit((unsigned char)*p) ? '#' : *p;
+}
+
+static void add_shape(char *key, size_t size, size_t *at, const struct td_item *item)
+{
+    const struct td_shape *shape = &item->parts[0]->shape;
+    *at += (size_t)snprintf(key + *at, size - *at, "|%d", item->part_count);
+    for (int i = 0; i < shape->ndim; i++)
+        *at += (size_t)snprintf(key + *at, size - *at, ",%lld", (long long)shape->size[i]);
+}
+
+/* Both need room for two lists of sizes behind the name. */
+static char *new_key(const struct td_item *item, size_t *size)
+{
+    *size = strlen(item->layer >= 0 ? item->stage : item->name) + 128 + (2 * TD_MAX_DIMS) * 24;
+    return malloc(*size);
+}
+
+/* What the pairs written by one line of code have in common: the stage and the shapes. */
 static char *group_key(const struct td_match *m)
 {
-    const char *stage = m->a->layer >= 0 ? m->a->stage : m->a->name;
-    size_t size = strlen(stage) + 64 + (size_t)(m->a->part_count + m->b->part_count + 8) * 8 * 24;
-    char *key = malloc(size);
+    size_t size, at = 0;
+    char *key = new_key(m->a, &size);
     if (!key)
         return NULL;
-    size_t at = 0;
-    for (const char *p = stage; *p; p++)
-        key[at++] = isdigit((unsigned char)*p) ? '#' : *p;
-    const struct td_item *sides[] = {m->a, m->b};
-    for (int s = 0; s < 2; s++) {
-        const struct td_shape *shape = &sides[s]->parts[0]->shape;
-        at += (size_t)snprintf(key + at, size - at, "|%d", sides[s]->part_count);
-        for (int i = 0; i < shape->ndim && at + 24 < size; i++)
-            at += (size_t)snprintf(key + at, size - at, ",%lld", (long long)shape->size[i]);
-    }
-    snprintf(key + at, size - at, "|%d.%d", m->fused_a.index + 8 * m->fused_a.of,
-             m->fused_b.index + 8 * m->fused_b.of);
+    add_stage(key, &at, m->a);
+    add_shape(key, size, &at, m->a);
+    add_shape(key, size, &at, m->b);
+    snprintf(key + at, size - at, "|%d/%d.%d/%d", m->fused_a.index, m->fused_a.of, m->fused_b.index,
+             m->fused_b.of);
     return key;
 }
 
-/* Shard i of one item resembles shard j of another, as far as a sample tells. */
-static bool shards_resemble(const struct td_item *a, int i, const struct td_item *b, int j)
+/* What the parts of one fused tensor have in common, in all layers. */
+static char *set_key(const struct td_match *m)
 {
-    struct td_layout both = {.shape = a->parts[i]->shape};
-    both.a = both.b = (struct td_steps){.count = 1, .step = {{.kind = TD_STEP_FIRST}}};
-    both.a.step[0].from = i;
-    both.b.step[0].from = j;
-    return a->parts[i]->count == b->parts[j]->count && score(a, b, &both, SAMPLES) > TD_CONVINCING;
+    bool in_a = m->fused_a.of > 0;
+    const struct td_item *whole = in_a ? m->a : m->b;
+    size_t size, at = 0;
+    char *key = new_key(whole, &size);
+    if (!key)
+        return NULL;
+    add_stage(key, &at, whole);
+    add_shape(key, size, &at, whole);
+    snprintf(key + at, size - at, "|%d.%d", in_a, in_a ? m->fused_a.of : m->fused_b.of);
+    return key;
 }
 
-static bool are_copies(const struct td_item *item)
+static bool is_part(const struct td_match *m)
 {
-    for (int i = 1; i < item->part_count; i++)
-        if (!shards_resemble(item, 0, item, i))
-            return false;
-    return true;
+    return (m->fused_a.of > 0) != (m->fused_b.of > 0);
 }
 
-/* The first shard of A is another one of B: ranks in another order, of which the sum tells nothing. */
-static bool are_exchanged(const struct td_match *match)
+/* --- one pair ------------------------------------------------------------------------------------------- */
+
+static bool has_rotary_role(const struct td_item *item)
 {
-    for (int i = 1; i < match->b->part_count; i++)
-        if (shards_resemble(match->a, 0, match->b, i))
-            return !are_copies(match->a);
-    return false;
+    bool known = item->role == TD_ROLE_NONE && item->layer >= 0;
+    return item->role == TD_ROLE_ATTN_Q || item->role == TD_ROLE_ATTN_K ||
+           item->role == TD_ROLE_ATTN_Q_NORM || item->role == TD_ROLE_ATTN_K_NORM ||
+           (known && (strcmp(item->stage, "query_final") == 0 || strcmp(item->stage, "key_final") == 0));
 }
 
-static bool begins_with(const struct td_steps *steps, enum td_step_kind kind)
+/* Whether the channels of each head may be in another order. Some engines keep queries and keys so; what no
+ * name tells may be one of them. */
+enum rotation { NEVER, PERHAPS, LIKELY };
+
+static enum rotation may_be_rotated(const struct td_match *m)
 {
-    return steps->count > 0 && steps->step[0].kind == kind;
+    const struct td_fusion *part = m->fused_a.of ? &m->fused_a : &m->fused_b;
+    if (part->of == 3)
+        return part->index < 2 ? LIKELY : NEVER;
+    if (has_rotary_role(m->a) || has_rotary_role(m->b))
+        return LIKELY;
+    return m->a->role == TD_ROLE_NONE && !m->a->parameter ? PERHAPS : NEVER;
 }
 
-/* How well a layout fits. Where both sides have the shards of all ranks, the first may stand for the others
- * only if they are copies, and their sum only if it is proven: else a mistake of one rank would go unseen. */
-static double score_ranks(const struct td_match *match, const struct td_layout *layout)
+/* What a layout must come to for nobody to look for another. */
+static double enough(const struct td_match *m)
 {
-    double r = score(match->a, match->b, layout, SAMPLES);
-    if (match->a->part_count != match->b->part_count)
-        return r;
-    const struct td_item *items[] = {match->a, match->b};
-    const struct td_steps *steps[] = {&layout->a, &layout->b};
-    for (int s = 0; s < 2; s++)
-        if ((begins_with(steps[s], TD_STEP_FIRST) && !are_copies(items[s])) ||
-            (begins_with(steps[s], TD_STEP_SUM) && items[s]->part_count > 1 &&
-             (!(r > TD_CONVINCING) || are_exchanged(match))))
-            return NAN;
-    return r;
+    return may_be_rotated(m) == NEVER ? TD_CONVINCING : COMPLETE;
 }
 
-/* Scores the candidates where there is anything to choose. Shapes that agree are only looked at twice when
- * their values do not. */
-static tdbg_status score_all(const struct align_run *run, const struct td_match *match, struct work *w)
+/* Rotary orders are many and must convince: most are seen to be wrong by a few elements. */
+static double score(const struct td_match *match, const struct td_layout *layout)
 {
-    struct td_candidates *all = &w->candidates;
-    if (all->count == 0)
-        return TDBG_OK;
-    if (all->list[0].as_it_stands) {
-        if (score(match->a, match->b, &all->list[0].layout, FIRST_LOOK) > TD_CONVINCING ||
-            match->a->parts[0]->count < SMALLEST)
-            return TDBG_OK;
-        TD_TRY(td_candidates_add_rotary(all, run->heads, NULL));
-    } else if (all->count == 1 && all->list[0].proof == TD_PROOF_NONE) {
-        return TDBG_OK;
-    }
-    w->scores = calloc((size_t)all->count, sizeof *w->scores);
-    if (!w->scores)
+    static const double HOPELESS = 0.5;
+    if (layout->rotary && !(td_layout_first_look(match->a, match->b, layout) > HOPELESS))
+        return 0;
+    return td_match_fit(match, layout);
+}
+
+/* Scores the candidates from `first` on. There are many ways to cut a fused tensor, by the sizes that a head
+ * may have, and one that fits needs no others beside it. */
+static tdbg_status score_from(const struct align_run *run, const struct td_match *match, struct td_ballot *b,
+                              int first)
+{
+    double *scores = reallocarray(b->scores, (size_t)b->candidates.count + 1, sizeof *scores);
+    if (!scores)
         return TDBG_NOMEM;
-    for (int c = 0; c < all->count; c++) {
+    b->scores = scores;
+    bool found = false;
+    for (int c = first; c < b->candidates.count; c++) {
+        scores[c] = NAN;
+        if (found)
+            continue;
         if (td_job_cancelled(run->job)) /* samples of a cold file are slow */
             return TDBG_CANCELLED;
-        w->scores[c] = score_ranks(match, &all->list[c].layout);
+        scores[c] = score(match, &b->candidates.list[c].layout);
+        found = b->candidates.list[c].cut != 0 && scores[c] > COMPLETE;
     }
     return TDBG_OK;
 }
 
-static void prepare(void *context, uint64_t i)
+/* Where there is anything to choose. Shapes that agree are only looked at twice when their values do not. */
+static tdbg_status score_all(const struct align_run *run, const struct td_match *match, struct td_ballot *b)
 {
-    struct align_run *run = context;
+    const struct td_candidates *all = &b->candidates;
+    if (all->count == 0)
+        return TDBG_OK;
+    if (all->list[0].as_it_stands) {
+        if (match->a->parts[0]->count < SMALLEST ||
+            td_layout_first_look(match->a, match->b, &all->list[0].layout) > enough(match))
+            return TDBG_OK;
+    } else if (all->count == 1 && all->list[0].proof == TD_PROOF_NONE && may_be_rotated(match) == NEVER) {
+        return TDBG_OK;
+    }
+    return score_from(run, match, b, 0);
+}
+
+/* Runs work(run, match, ballot) unless somebody failed before. */
+static void guarded(struct align_run *run, uint64_t i,
+                    tdbg_status (*work)(const struct align_run *run, const struct td_match *match,
+                                        struct td_ballot *b))
+{
     const struct td_match *match = &run->matches->pairs[i];
-    struct work *w = &run->work[i];
     if (!match->a || !match->b || atomic_load(&run->status) != TDBG_OK)
         return;
-    if (td_job_cancelled(run->job)) {
-        atomic_store(&run->status, TDBG_CANCELLED);
-        return;
-    }
-    tdbg_status status = td_candidates_init(&w->candidates, match, run->heads, NULL);
-    w->group = group_key(match);
-    if (status == TDBG_OK && !w->group)
-        status = TDBG_NOMEM;
-    if (status == TDBG_OK)
-        status = score_all(run, match, w);
+    tdbg_status status = td_job_cancelled(run->job) ? TDBG_CANCELLED : work(run, match, &run->ballots[i]);
     if (status != TDBG_OK)
         atomic_store(&run->status, (int)status);
 }
 
-/* --- the vote of the layers ---------------------------------------------------------------------------- */
-
-static double evidence(const struct work *w, int candidate)
+static tdbg_status prepare_one(const struct align_run *run, const struct td_match *match, struct td_ballot *b)
 {
-    double r = w->scores && candidate < w->candidates.count ? w->scores[candidate] : NAN;
-    return r > 0 ? r * r : 0;
+    TD_TRY(td_candidates_init(&b->candidates, match, run->heads, NULL));
+    b->group = group_key(match);
+    b->set = is_part(match) ? set_key(match) : NULL;
+    if (!b->group || (is_part(match) && !b->set))
+        return TDBG_NOMEM;
+    return score_all(run, match, b);
 }
 
-struct verdict_of_group {
-    int best; /* -1: none */
-    bool by_value;
-};
-
-/* Shapes that agree as they stand are taken as they stand, unless every layer says otherwise: one layer in
- * another order is a mistake, all layers in another order are a convention. */
-static bool every_layer_needs(const struct align_run *run, const size_t *members, size_t count, int candidate)
+static void prepare(void *context, uint64_t i)
 {
-    for (size_t i = 0; i < count; i++)
-        if (evidence(&run->work[members[i]], candidate) < TD_CONVINCING * TD_CONVINCING)
-            return false;
-    return count > 1;
+    guarded(context, i, prepare_one);
 }
 
-/* Some members have more candidates than others, behind the ones that all have. */
-static const struct work *longest(const struct align_run *run, const size_t *members, size_t count)
+/* Where nothing fits yet, the channels of each head in another order: of what may be rotated, and of what has
+ * one shape on both sides. Where no name tells, for sizes of a head that the dump shows. */
+static tdbg_status rotate_one(const struct align_run *run, const struct td_match *match, struct td_ballot *b)
 {
-    const struct work *most = &run->work[members[0]];
-    for (size_t i = 1; i < count; i++)
-        if (run->work[members[i]].candidates.count > most->candidates.count)
-            most = &run->work[members[i]];
-    return most;
-}
-
-/* members[0 .. count) are indices of work. */
-static struct verdict_of_group vote(const struct align_run *run, const size_t *members, size_t count)
-{
-    const struct work *first = longest(run, members, count);
-    int n = first->candidates.count, best = -1;
-    bool agree = n > 0 && first->candidates.list[0].as_it_stands;
-    double best_total = 0, least_total = INFINITY;
-    for (int c = 0; c < n; c++) {
-        double total = 0, most = 0;
-        for (size_t i = 0; i < count; i++) {
-            double layer = evidence(&run->work[members[i]], c);
-            total += layer;
-            most = fmax(most, layer);
-        }
-        enum td_proof proof = first->candidates.list[c].proof;
-        bool fits = proof == TD_PROOF_NONE ||
-                    (proof == TD_PROOF_ONCE ? most : total / (double)count) >= TD_CONVINCING * TD_CONVINCING;
-        if ((agree && c > 0 && !every_layer_needs(run, members, count, c)) ||
-            !feasible(&run->matches->pairs[members[0]], &first->candidates.list[c].layout))
-            continue;
-        least_total = fmin(least_total, total);
-        if (!fits)
-            continue;
-        if (best < 0 || total > best_total + MARGIN * (double)count) {
-            best_total = total;
-            best = c;
-        }
-    }
-    return (struct verdict_of_group){best, best_total > least_total + MARGIN * (double)count};
-}
-
-static tdbg_status settle(struct td_alignments *out, const struct align_run *run, size_t index,
-                          struct verdict_of_group verdict, const struct td_layout *layout,
-                          struct tdbg_error *error)
-{
-    struct td_alignment *alignment = &out->list[index];
-    const struct work *w = &run->work[index];
-    alignment->layout = layout;
-    int other = -1;
-    for (int c = 0; w->scores && c < w->candidates.count; c++)
-        if (c != verdict.best && w->scores[c] > TD_CONVINCING &&
-            (other < 0 || w->scores[c] > w->scores[other] + MARGIN))
-            other = c;
-    if (other < 0 || evidence(w, other) < evidence(w, verdict.best) + MARGIN)
+    struct td_candidates *all = &b->candidates;
+    enum rotation rotation = may_be_rotated(match);
+    bool wanted = rotation == LIKELY || (rotation == PERHAPS && !run->heads->guessed);
+    if (!b->scores || (!wanted && !all->list[0].as_it_stands))
         return TDBG_OK;
-    alignment->other = td_arena_alloc(&out->arena, sizeof *alignment->other);
-    if (!alignment->other)
-        return td_fail_nomem(error);
-    *alignment->other = w->candidates.list[other].layout;
-    alignment->other->by_value = true;
-    return TDBG_OK;
+    for (int c = 0; c < all->count; c++)
+        if ((b->cut == 0 || all->list[c].cut == b->cut) && b->scores[c] > enough(match))
+            return TDBG_OK;
+    int before = all->count;
+    int sizes = rotation == LIKELY ? td_head_sizes_count(run->heads) : run->heads->count;
+    TD_TRY(td_candidates_add_rotary(all, b->cut, sizes, wanted, run->heads, NULL));
+    return score_from(run, match, b, before);
 }
 
-struct key_index {
-    const char *key;
-    size_t index;
-};
-
-static int by_key(const void *x, const void *y)
+static void rotate(void *context, uint64_t i)
 {
-    const struct key_index *a = x, *b = y;
-    int order = strcmp(a->key, b->key);
-    return order ? order : (a->index > b->index) - (a->index < b->index);
+    guarded(context, i, rotate_one);
 }
 
-static tdbg_status decide(struct td_alignments *out, const struct align_run *run, struct tdbg_error *error)
+static tdbg_status run_all(struct align_run *run, struct td_pool *pool, void (*work)(void *, uint64_t),
+                           struct tdbg_error *error)
 {
-    size_t n = 0, total = run->matches->count;
-    struct key_index *keys = calloc(total + 1, sizeof *keys);
-    size_t *members = calloc(total + 1, sizeof *members);
-    tdbg_status status = keys && members ? TDBG_OK : td_fail_nomem(error);
-    for (size_t i = 0; status == TDBG_OK && i < total; i++)
-        if (run->work[i].group && run->work[i].candidates.count)
-            keys[n++] = (struct key_index){run->work[i].group, i};
+    td_pool_run(pool, run->matches->count, work, run);
+    tdbg_status status = (tdbg_status)atomic_load(&run->status);
     if (status == TDBG_OK)
-        qsort(keys, n, sizeof *keys, by_key);
-    for (size_t i = 0, end; status == TDBG_OK && i < n; i = end) {
-        for (end = i; end < n && strcmp(keys[end].key, keys[i].key) == 0; end++)
-            members[end - i] = keys[end].index;
-        struct verdict_of_group verdict = vote(run, members, end - i);
-        if (verdict.best < 0)
-            continue;
-        struct td_layout *layout = td_arena_alloc(&out->arena, sizeof *layout);
-        if (!layout) {
-            status = td_fail_nomem(error);
-            break;
-        }
-        *layout = longest(run, members, end - i)->candidates.list[verdict.best].layout;
-        layout->by_value = verdict.by_value;
-        for (size_t k = i; status == TDBG_OK && k < end; k++)
-            status = settle(out, run, keys[k].index, verdict, layout, error);
-    }
-    free(keys);
-    free(members);
-    return status;
+        return TDBG_OK;
+    return td_fail(error, status, status == TDBG_CANCELLED ? "stopped" : "out of memory");
 }
 
 tdbg_status td_align(struct td_alignments *out, const struct td_matches *matches,
@@ -384,22 +231,23 @@ tdbg_status td_align(struct td_alignments *out, const struct td_matches *matches
     struct align_run run = {.matches = matches, .heads = heads, .job = job};
     td_arena_init(&result.arena, TD_MAX_METADATA);
     result.list = td_arena_array(&result.arena, matches->count + 1, sizeof *result.list);
-    run.work = calloc(matches->count + 1, sizeof *run.work);
-    tdbg_status status = result.list && run.work ? TDBG_OK : td_fail_nomem(error);
-    if (status == TDBG_OK) {
-        td_pool_run(pool, matches->count, prepare, &run);
-        status = (tdbg_status)atomic_load(&run.status);
-        if (status != TDBG_OK)
-            td_fail(error, status, status == TDBG_CANCELLED ? "stopped" : "out of memory");
-    }
+    run.ballots = calloc(matches->count + 1, sizeof *run.ballots);
+    tdbg_status status = result.list && run.ballots ? TDBG_OK : td_fail_nomem(error);
     if (status == TDBG_OK)
-        status = decide(&result, &run, error);
-    for (size_t i = 0; run.work && i < matches->count; i++) {
-        td_candidates_release(&run.work[i].candidates);
-        free(run.work[i].scores);
-        free(run.work[i].group);
+        status = run_all(&run, pool, prepare, error);
+    if (status == TDBG_OK)
+        status = td_vote_on_cuts(matches, run.ballots, error);
+    if (status == TDBG_OK)
+        status = run_all(&run, pool, rotate, error);
+    if (status == TDBG_OK)
+        status = td_vote(&result, matches, run.ballots, error);
+    for (size_t i = 0; run.ballots && i < matches->count; i++) {
+        td_candidates_release(&run.ballots[i].candidates);
+        free(run.ballots[i].scores);
+        free(run.ballots[i].group);
+        free(run.ballots[i].set);
     }
-    free(run.work);
+    free(run.ballots);
     if (status == TDBG_OK)
         *out = result;
     else

@@ -6,6 +6,10 @@
  * the same shapes) were written by the same code, so one layout serves them all: the one with the most
  * evidence over all layers. A layer for which another layout fits far better is no reason to change it; it is
  * remembered as `other`, evidence of a mistake in that layer.
+ *
+ * An activation in another order of channels or heads in every layer may be how B stores it, or a mistake
+ * that every layer shares: a fused q, k and v split in the wrong way agrees with itself everywhere. What is
+ * computed from it tells, once that is measured (doubted.h); `instead` is for then.
  */
 #ifndef TD_COMPARE_LAYOUT_ALIGN_H
 #define TD_COMPARE_LAYOUT_ALIGN_H
@@ -16,7 +20,9 @@
 
 struct td_alignment {
     const struct td_layout *layout; /* shared by the layers; NULL: none fits the two shapes */
-    struct td_layout *other;        /* a layout that fits this pair alone far better, or NULL */
+    const struct td_layout
+        *instead;            /* if nothing that is computed from it agrees; NULL: the layers suffice */
+    struct td_layout *other; /* a layout that fits this pair alone far better, or NULL */
 };
 
 struct td_alignments {
@@ -28,12 +34,5 @@ TD_CHECK tdbg_status td_align(struct td_alignments *out, const struct td_matches
                               const struct td_head_sizes *heads, struct td_pool *pool, struct td_job *job,
                               struct tdbg_error *error);
 void td_alignments_release(struct td_alignments *alignments);
-
-/* How well the values of two items fit in a layout: the correlation of a sample. NaN where the layout cannot
- * be made or tells nothing. */
-double td_layout_fit(const struct td_item *a, const struct td_item *b, const struct td_layout *layout);
-
-/* A fit that is no coincidence. */
-extern const double TD_CONVINCING;
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Beyond this many axes the permutations are no longer tried: 6! is 720 views to sample. */
-enum { MAX_PERMUTED = 6, MAX_CANDIDATES = 512, MAX_VARIANTS = 96 };
+enum { MAX_PERMUTED = 6, MAX_CANDIDATES = 512, MAX_VARIANTS = 160 };
 
 /* Priors. Their order is what counts: a step that many dumps need is cheaper than one that few do. */
 enum {
@@ -37,6 +37,7 @@ struct variant {
     struct td_steps steps;
     struct td_shape shape;
     int cost;
+    int64_t cut; /* as in td_candidate */
     enum td_proof proof;
 };
 
@@ -60,10 +61,7 @@ static bool same_shape(const struct td_shape *x, const struct td_shape *y)
 
 static bool add_step(struct variant *v, struct td_step step)
 {
-    if (v->steps.count == TD_MAX_STEPS)
-        return false;
-    v->steps.step[v->steps.count++] = step;
-    return true;
+    return td_steps_add(&v->steps, step);
 }
 
 static void keep(struct variants *all, const struct variant *v)
@@ -95,14 +93,6 @@ static void remove_size(struct td_shape *s, int axis)
     s->ndim--;
 }
 
-static void insert_size(struct td_shape *s, int axis, int64_t size)
-{
-    for (int i = s->ndim; i > axis; i--)
-        s->size[i] = s->size[i - 1];
-    s->size[axis] = size;
-    s->ndim++;
-}
-
 /* --- variants of one side ------------------------------------------------------------------------------ */
 
 /* Experts one by one, as who stacks them does: along an axis of their own, the first. */
@@ -111,7 +101,7 @@ static void keep_stacked(struct variants *all, const struct td_item *item)
     struct variant v = {.shape = item->parts[0]->shape, .cost = COST_JOIN};
     if (v.shape.ndim < 1 || v.shape.ndim == TD_MAX_DIMS)
         return;
-    insert_size(&v.shape, 0, item->part_count);
+    td_shape_insert(&v.shape, 0, item->part_count);
     add_step(&v, (struct td_step){.kind = TD_STEP_JOIN, .from = 1});
     add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
     keep(all, &v);
@@ -157,7 +147,7 @@ static int64_t fused_start(struct td_fusion f, int64_t whole, int64_t length)
 /* Part `f`, `length` long, of an axis that is `groups` times all parts one after the other, in whole units.
  */
 static void keep_part(struct variants *all, const struct variant *base, int axis, struct td_fusion f,
-                      int64_t length, int64_t groups, int64_t unit)
+                      int64_t length, int64_t groups, int64_t unit, int64_t cut)
 {
     int64_t whole = base->shape.size[axis];
     if (whole % (groups * unit) || length % (groups * unit))
@@ -170,15 +160,16 @@ static void keep_part(struct variants *all, const struct variant *base, int axis
         return;
     if (groups > 1) {
         v.shape.size[axis] = groups;
-        insert_size(&v.shape, at, slots);
+        td_shape_insert(&v.shape, at, slots);
         if (unit > 1)
-            insert_size(&v.shape, at + 1, unit);
+            td_shape_insert(&v.shape, at + 1, unit);
         add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
         v.cost += COST_SPLIT;
     }
     add_step(&v, (struct td_step){.kind = TD_STEP_SLICE, .axis = at, .from = from, .to = from + take});
     v.shape.size[at] = take;
     v.cost += COST_FUSED;
+    v.cut = cut;
     keep(all, &v);
 }
 
@@ -214,10 +205,11 @@ static void part_variants(struct variants *all, int count, const struct td_item 
                 continue;
             int64_t length = want / rest;
             int64_t groups = head ? groups_of_heads(f, whole, length, head) : ranks_along(item, &base, axis);
+            int64_t cut = ((i * TD_MAX_DIMS + axis) * 1024 + head) * 2 + 1; /* one number for each way */
             if (groups > 1)
-                keep_part(all, &base, axis, f, length, groups, head ? head : 1);
+                keep_part(all, &base, axis, f, length, groups, head ? head : 1, cut + 1);
             if (!head)
-                keep_part(all, &base, axis, f, length, 1, 1);
+                keep_part(all, &base, axis, f, length, 1, 1, cut);
         }
 }
 
@@ -231,8 +223,10 @@ static void fused_variants(struct variants *all, const struct td_item *item, str
     int64_t want = elements(&other->parts[0]->shape);
     if (f.of == 2) /* gate and up, channel by channel */
         part_variants(all, before, item, f, want * other->part_count, 1);
-    for (int h = -1; h < heads->count; h++) {
-        int64_t head = h < 0 ? 0 : heads->size[h];
+    for (int h = -1; h < td_head_sizes_count(heads); h++) {
+        int64_t head = h < 0 ? 0 : td_head_size(heads, h);
+        if (h >= 0 && (head == 0 || want * other->part_count % head))
+            continue;
         part_variants(all, before, item, f, want * other->part_count, head);
         if (other->part_count > 1)
             part_variants(all, before, item, f, want, head);
@@ -285,55 +279,65 @@ static void repeat_variants(struct variants *all, const struct variant *base, in
     int64_t times = want / have;
     for (int axis = 0; axis <= base->shape.ndim && base->shape.ndim + 1 < TD_MAX_DIMS; axis++) {
         struct variant v = *base;
-        insert_size(&v.shape, axis, times);
+        td_shape_insert(&v.shape, axis, times);
         v.cost += COST_REPEAT;
         v.proof = is_plain(&base->shape) ? TD_PROOF_ONCE : TD_PROOF_NONE;
         if (add_step(&v, (struct td_step){.kind = TD_STEP_REPEAT, .axis = axis, .to = times}))
             keep(all, &v);
     }
     for (int axis = 0; axis < base->shape.ndim && base->shape.ndim + 2 < TD_MAX_DIMS; axis++)
-        for (int h = 0; h < heads->count; h++) { /* [kv * d]: the repeat goes between kv and d */
+        for (int h = 0; h < heads->all; h++) { /* [kv * d]: the repeat goes between kv and d */
             int64_t d = heads->size[h];
             if (base->shape.size[axis] % d || base->shape.size[axis] == d)
                 continue;
             struct variant v = *base;
             v.shape.size[axis] /= d;
-            insert_size(&v.shape, axis + 1, d);
+            td_shape_insert(&v.shape, axis + 1, d);
             v.cost += COST_REPEAT + COST_SPLIT;
             v.proof = is_plain(&base->shape) ? TD_PROOF_ONCE : TD_PROOF_NONE;
             add_step(&v, (struct td_step){.kind = TD_STEP_RESHAPE, .list = v.shape});
-            insert_size(&v.shape, axis + 1, times);
+            td_shape_insert(&v.shape, axis + 1, times);
             if (add_step(&v, (struct td_step){.kind = TD_STEP_REPEAT, .axis = axis + 1, .to = times}))
                 keep(all, &v);
         }
 }
 
-/* One axis longer than the other side's: padding, behind or in front. Only where all the other axes agree as
- * they stand. */
-static void cut_variants(struct variants *all, const struct variant *base, const struct td_shape *other)
+/* The one axis that is longer than the other side's where all others agree as they stand; else -1. */
+static int longer_axis(const struct td_shape *shape, const struct td_shape *other)
 {
     int axis = -1;
-    if (base->shape.ndim != other->ndim)
-        return;
+    if (shape->ndim != other->ndim)
+        return -1;
     for (int i = 0; i < other->ndim; i++) {
-        if (base->shape.size[i] == other->size[i])
+        if (shape->size[i] == other->size[i])
             continue;
-        if (axis >= 0 || base->shape.size[i] < other->size[i])
-            return;
+        if (axis >= 0 || shape->size[i] < other->size[i])
+            return -1;
         axis = i;
     }
-    if (axis < 0)
-        return;
-    int64_t whole = base->shape.size[axis], kept = other->size[axis];
-    for (int front = 0; front < 2; front++) {
-        struct variant v = *base;
-        int64_t from = front ? whole - kept : 0;
-        v.shape.size[axis] = kept;
-        v.cost += front ? COST_CUT_FRONT : COST_CUT;
-        v.proof = TD_PROOF_ALL;
-        if (add_step(&v,
-                     (struct td_step){.kind = TD_STEP_SLICE, .axis = axis, .from = from, .to = from + kept}))
-            keep(all, &v);
+    return axis;
+}
+
+/* Padding cut off behind or in front: of the axis that is longer, or where the axes are not those of the
+ * other side, of any whose other elements can be the other side's. */
+static void cut_variants(struct variants *all, const struct variant *base, const struct td_shape *other)
+{
+    int longer = longer_axis(&base->shape, other);
+    int64_t want = elements(other), have = elements(&base->shape);
+    for (int axis = 0; axis < base->shape.ndim && want > 0 && have > 0; axis++) {
+        int64_t whole = base->shape.size[axis], rest = have / whole, kept = want / rest;
+        if (longer >= 0 ? axis != longer : kept < 2 || kept * rest != want)
+            continue;
+        for (int front = 0; front < 2; front++) {
+            struct variant v = *base;
+            int64_t from = front ? whole - kept : 0;
+            v.shape.size[axis] = kept;
+            v.cost += (front ? COST_CUT_FRONT : COST_CUT) + (longer < 0);
+            v.proof = TD_PROOF_ALL;
+            if (add_step(&v, (struct td_step){
+                                 .kind = TD_STEP_SLICE, .axis = axis, .from = from, .to = from + kept}))
+                keep(all, &v);
+        }
     }
 }
 
@@ -344,7 +348,16 @@ static bool only_squeezes(const struct td_steps *steps)
     return steps->count == 0 || (steps->count == 1 && steps->step[0].kind == TD_STEP_SQUEEZE);
 }
 
-static bool push(struct td_candidates *c, const struct variant *a, const struct variant *b)
+/* Each side is read from its first element to its last. */
+static bool keeps_order(const struct td_steps *steps)
+{
+    for (int i = 0; i < steps->count; i++)
+        if (steps->step[i].kind != TD_STEP_SQUEEZE && steps->step[i].kind != TD_STEP_RESHAPE)
+            return false;
+    return true;
+}
+
+bool td_candidates_push(struct td_candidates *c, const struct td_candidate *candidate)
 {
     if (c->count == MAX_CANDIDATES)
         return true;
@@ -356,13 +369,21 @@ static bool push(struct td_candidates *c, const struct variant *a, const struct 
         c->list = list;
         c->capacity = capacity;
     }
-    c->list[c->count++] = (struct td_candidate){
-        .layout = {.a = a->steps, .b = b->steps, .shape = a->shape},
+    c->list[c->count++] = *candidate;
+    return true;
+}
+
+static bool push(struct td_candidates *c, const struct variant *a, const struct variant *b)
+{
+    const struct td_candidate candidate = {
+        .layout = {.a = a->steps, .b = b->steps, .shape = a->shape, .part = a->cut || b->cut},
         .cost = a->cost + b->cost,
+        .cut = a->cut ? a->cut : b->cut,
+        .plain = keeps_order(&a->steps) && keeps_order(&b->steps),
         .as_it_stands = only_squeezes(&a->steps) && only_squeezes(&b->steps),
         .proof = a->proof > b->proof ? a->proof : b->proof,
     };
-    return true;
+    return td_candidates_push(c, &candidate);
 }
 
 /* Every axis of `coarse` is a product of neighbouring axes of `fine`. */
@@ -517,6 +538,7 @@ tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match 
     struct variants *both = malloc(2 * sizeof *both); /* large and mostly unused: not worth clearing */
     if (!both)
         return td_fail_nomem(error);
+    td_arena_init(&out->orders, TD_MAX_METADATA);
     both[0].count = both[1].count = 0;
     tdbg_status status = side_variants(&both[0], match->a, match->fused_a, match->b, heads);
     if (status == TDBG_OK)
@@ -532,66 +554,9 @@ tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match 
     return TDBG_OK;
 }
 
-/* --- rotary order --------------------------------------------------------------------------------------- */
-
-/* [.., n, ..] as [.., n / head, 2, head / 2, ..], halves first, or the last two the other way round. */
-static struct td_shape split_heads(const struct td_shape *shape, int axis, int64_t head, bool halves_first)
-{
-    struct td_shape out = *shape;
-    out.size[axis] /= head;
-    insert_size(&out, axis + 1, halves_first ? 2 : head / 2);
-    insert_size(&out, axis + 2, halves_first ? head / 2 : 2);
-    return out;
-}
-
-static bool push_rotary(struct td_candidates *c, int axis, int64_t head, bool halves_in_b)
-{
-    const struct td_layout *plain = &c->list[0].layout;
-    struct variant a = {.steps = plain->a, .cost = COST_BARE_RESHAPE}, b = {.steps = plain->b};
-    a.shape = split_heads(&plain->shape, axis, head, !halves_in_b);
-    b.shape = split_heads(&plain->shape, axis, head, halves_in_b);
-    struct td_shape order = {.ndim = a.shape.ndim};
-    for (int i = 0; i < order.ndim; i++)
-        order.size[i] = i;
-    order.size[axis + 1] = axis + 2;
-    order.size[axis + 2] = axis + 1;
-    if (!add_step(&a, (struct td_step){.kind = TD_STEP_RESHAPE, .list = a.shape}) ||
-        !add_step(&b, (struct td_step){.kind = TD_STEP_RESHAPE, .list = b.shape}) ||
-        !add_step(c->b_in_order ? &a : &b, (struct td_step){.kind = TD_STEP_PERMUTE, .list = order}))
-        return true;
-    if (c->b_in_order)
-        a.shape = b.shape;
-    if (!push(c, &a, &b))
-        return false;
-    c->list[c->count - 1].layout.rotary = true;
-    return true;
-}
-
-tdbg_status td_candidates_add_rotary(struct td_candidates *c, const struct td_head_sizes *heads,
-                                     struct tdbg_error *error)
-{
-    static const int64_t usual[] = {32, 64, 80, 96, 128, 256};
-    enum { USUAL = sizeof usual / sizeof *usual };
-    const struct td_shape shape = c->list[0].layout.shape;
-    int last = shape.ndim - 1;
-    if (last < 0 || shape.ndim + 2 > TD_MAX_DIMS)
-        return TDBG_OK;
-    for (int axis = 0; axis <= last; axis += last ? last : 1)
-        for (int h = 0; h < heads->count + USUAL; h++) {
-            int64_t head = h < heads->count ? heads->size[h] : usual[h - heads->count];
-            bool seen = false;
-            for (int k = 0; k < heads->count && h >= heads->count; k++)
-                seen = seen || heads->size[k] == head;
-            if (seen || head % 2 || shape.size[axis] % head)
-                continue;
-            if (!push_rotary(c, axis, head, true) || !push_rotary(c, axis, head, false))
-                return td_fail_nomem(error);
-        }
-    return TDBG_OK;
-}
-
 void td_candidates_release(struct td_candidates *c)
 {
     free(c->list);
+    td_arena_release(&c->orders);
     *c = (struct td_candidates){0};
 }

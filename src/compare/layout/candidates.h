@@ -19,6 +19,8 @@ enum td_proof {
 struct td_candidate {
     struct td_layout layout;
     int cost;
+    int64_t cut;       /* how the parts of a fused tensor lie in it, alike for all of them; 0: not cut */
+    bool plain;        /* the same elements in the same order, under another shape at most */
     bool as_it_stands; /* nothing but axes of size 1 dropped: the shapes agree */
     enum td_proof proof;
 };
@@ -26,31 +28,53 @@ struct td_candidate {
 struct td_candidates {
     struct td_candidate *list; /* by cost */
     int count, capacity;
-    bool b_in_order; /* B is quantised or sparse and A is not: whatever must move is moved in A */
+    struct td_arena orders; /* of steps that reorder */
+    bool b_in_order;        /* B is quantised or sparse and A is not: whatever must move is moved in A */
 };
 
-/* Sizes that a head may have, to split a merged axis [heads * size]: those seen as a last axis in 3-d tensors
- * of either side, and the usual ones. */
+enum { TD_MOST_HEAD_SIZES = 32 };
+
+/* Sizes that a head may have, to split a merged axis [heads * size]. */
 struct td_head_sizes {
-    int count;
-    int64_t size[16];
-    bool guessed; /* none was seen, and these are what heads usually have */
+    int count; /* what the dump shows, or where it shows nothing what heads usually have */
+    int all;   /* and behind those, what else the values may be asked about */
+    int64_t size[TD_MOST_HEAD_SIZES];
+    bool guessed; /* the dump shows nothing */
 };
 
-void td_head_sizes_add(struct td_head_sizes *heads, const struct td_shape *shape);
+/* All of them; where the dump shows nothing, every size that a head may have, the likely ones first. Most do
+ * not divide a given axis. 0: the size was listed before. */
+int td_head_sizes_count(const struct td_head_sizes *heads);
+int64_t td_head_size(const struct td_head_sizes *heads, int index);
 
-/* After all shapes were added: where every tensor is flat, as in a checkpoint, the values must tell. */
-void td_head_sizes_guess(struct td_head_sizes *heads);
+/* From the shapes of all sides (head_sizes.c says what counts as evidence). */
+TD_CHECK tdbg_status td_head_sizes_find(struct td_head_sizes *out, const struct td_side *const *sides,
+                                        int count, struct tdbg_error *error);
 
 /* May come back empty: nothing fits. */
 TD_CHECK tdbg_status td_candidates_init(struct td_candidates *out, const struct td_match *match,
                                         const struct td_head_sizes *heads, struct tdbg_error *error);
 void td_candidates_release(struct td_candidates *c);
 
-/* For shapes that agree as they stand, at the end of the list: the channels of each head in half-split order
- * on one side and interleaved on the other, along the first or the last axis, for heads of the likely sizes.
- */
-TD_CHECK tdbg_status td_candidates_add_rotary(struct td_candidates *c, const struct td_head_sizes *heads,
-                                              struct tdbg_error *error);
+/* For who makes candidates. False: no memory; one too many is left out. */
+bool td_candidates_push(struct td_candidates *c, const struct td_candidate *candidate);
+
+/* False: the layout has as many steps as it can have. */
+static inline bool td_steps_add(struct td_steps *steps, struct td_step step)
+{
+    if (steps->count == TD_MAX_STEPS)
+        return false;
+    steps->step[steps->count++] = step;
+    return true;
+}
+
+/* A new axis before `axis`. */
+static inline void td_shape_insert(struct td_shape *s, int axis, int64_t size)
+{
+    for (int i = s->ndim; i > axis; i--)
+        s->size[i] = s->size[i - 1];
+    s->size[axis] = size;
+    s->ndim++;
+}
 
 #endif

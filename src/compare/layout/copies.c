@@ -2,6 +2,7 @@
 #include "compare/layout/copies.h"
 
 #include "compare/judge/judge.h"
+#include "compare/layout/sampled.h"
 
 /* One side of a pair. */
 struct inspection {

@@ -7,6 +7,7 @@
 
 #include "compare/judge/judge.h"
 #include "compare/layout/copies.h"
+#include "compare/layout/doubted.h"
 #include "compare/layout/layout_text.h"
 #include "compare/layout/stored.h"
 #include "kernel/block.h"
@@ -45,7 +46,8 @@ static tdbg_status begin(const struct td_fit *fit, const struct td_alignments *a
     for (size_t i = 0; i < fit->matches->count; i++) {
         const struct td_match *m = &fit->matches->pairs[i];
         const struct td_alignment *alignment = &alignments->list[i];
-        fit->list[i] = (struct td_fitting){.layout = alignment->layout, .other = alignment->other};
+        fit->list[i] = (struct td_fitting){
+            .layout = alignment->layout, .instead = alignment->instead, .other = alignment->other};
         if (m->a && m->b && axes == m->b->parts[0]->shape.ndim) {
             TD_TRY(lay_out_by_hand(&fit->list[i], m, by_hand, fit->work->arena, error));
             given++;
@@ -115,7 +117,7 @@ static tdbg_status measure_all(struct td_fit *fit, struct tdbg_error *error)
     return td_job_cancelled(fit->work->job) ? td_fail(error, TDBG_CANCELLED, "stopped") : TDBG_OK;
 }
 
-/* --- 4: remnants ---------------------------------------------------------------------------------------- */
+/* --- 5: remnants ---------------------------------------------------------------------------------------- */
 
 static tdbg_status find_remnants(const struct td_fit *fit, struct tdbg_error *error)
 {
@@ -150,6 +152,7 @@ static void adopt(const struct td_fit *fit)
 static tdbg_status fit_in_order(struct td_fit *fit, struct tdbg_error *error)
 {
     TD_TRY(measure_all(fit, error));
+    td_fit_doubted(fit);
     TD_TRY(td_fit_stored(fit, error));
     TD_TRY(td_fit_copies(fit, error));
     return find_remnants(fit, error);

@@ -4,10 +4,12 @@
  * whole comparison shows, so here all pairs are measured and their layouts settled, in this order:
  *
  *     1 measure   every pair in the layout of its alignment, or in the one that the user gave
- *     2 stored    pairs that differ, but are stored in another order: what is computed from them agrees, or
+ *     2 doubted   pairs in a layout that all layers want, but nothing that is computed from them bears out
+ *                 (doubted.h)
+ *     3 stored    pairs that differ, but are stored in another order: what is computed from them agrees, or
  *                 every layer needs it (stored.h); so what differs below is not just written differently
- *     3 copies    pairs that agree by the first of several shards: the others are held against it (copies.h)
- *     4 remnants  pairs of which one side was cut: what lies beyond the cut (remnant.h)
+ *     4 copies    pairs that agree by the first of several shards: the others are held against it (copies.h)
+ *     5 remnants  pairs of which one side was cut: what lies beyond the cut (remnant.h)
  *
  * Later steps look at what the earlier left. Afterwards nothing of it changes. A layout is tried by measuring
  * in it and asking the rule (td_judge_values) what it says of the values.
@@ -22,9 +24,10 @@
 #include "compare/model.h"
 
 struct td_fitting {
-    const struct td_layout *layout; /* NULL: there is nothing to line up, or no layout fits */
-    const struct td_layout *other;  /* fits this pair alone far better (align.h), or NULL */
-    bool repaired;                  /* lined up by a step that only what follows justifies */
+    const struct td_layout *layout;  /* NULL: there is nothing to line up, or no layout fits */
+    const struct td_layout *instead; /* if nothing bears `layout` out (align.h); NULL: that is settled */
+    const struct td_layout *other;   /* fits this pair alone far better (align.h), or NULL */
+    bool repaired;                   /* lined up by a step that only what follows justifies */
     int unlike_shards; /* of a side whose first shard alone was compared: those that are no copies of it */
     struct td_remnant remnant[2]; /* what A and B have beyond the other */
     struct td_measurement measurement;

@@ -43,6 +43,7 @@ struct td_layout {
     struct td_shape shape; /* after the steps, on both sides */
     bool by_value;         /* the values chose among several that fit the shapes */
     bool rotary;           /* the two halves of each head interleaved on one side only */
+    bool part;             /* a part of a fused tensor, cut in one of several ways */
 };
 
 /* "b: permute 1,0,2" */

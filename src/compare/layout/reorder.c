@@ -5,6 +5,7 @@
  */
 #include "compare/layout/reorder.h"
 
+#include "compare/layout/sampled.h"
 #include "compare/layout/slabs.h"
 #include "kernel/compare.h"
 

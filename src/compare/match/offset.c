@@ -10,7 +10,7 @@
  */
 #include "compare/match/strategy.h"
 
-#include "compare/layout/align.h"
+#include "compare/layout/sampled.h"
 #include "compare/name/place.h"
 
 #include <stdlib.h>
