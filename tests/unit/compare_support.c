@@ -229,11 +229,8 @@ void bench_ready(struct bench *bench)
     bench->ready = true;
     if (bench->heads.count > 0)
         return;
-    for (size_t i = 0; i < bench->a.count; i++)
-        td_head_sizes_add(&bench->heads, &bench->a.tensors[i].shape);
-    for (size_t i = 0; i < bench->b.count; i++)
-        td_head_sizes_add(&bench->heads, &bench->b.tensors[i].shape);
-    td_head_sizes_guess(&bench->heads);
+    const struct td_side *sides[] = {&bench->a.made.side, &bench->b.made.side};
+    assert_ok(td_head_sizes_find(&bench->heads, sides, 2, NULL));
 }
 
 void bench_pair_all(struct bench *bench, struct td_fusion fused_a, struct td_fusion fused_b)

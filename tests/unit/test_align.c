@@ -6,6 +6,8 @@
  */
 #include "compare_support.h"
 
+#include "compare/layout/sampled.h"
+
 #include "compare/layout/reorder.h"
 
 #include <math.h>
@@ -440,24 +442,25 @@ static void stages_vote_by_themselves(void **state)
 /* --- other orders ----------------------------------------------------------------------------------------
  */
 
+/* A last axis is a head where another tensor is as wide as all heads together: 64 is one here, and 9, the
+ * tokens of a map of attention, is none. */
 static void sizes_of_heads(void **state)
 {
     (void)state;
-    struct td_head_sizes heads = {0};
-    static const struct td_shape shapes[] = {SIZES(2, 9, 64), SIZES(3, 9, 4, 64), SIZES(3, 9, 4, 64),
-                                             SIZES(4, 1, 9, 4, 32)};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        td_head_sizes_add(&heads, &shapes[i]);
-    td_head_sizes_guess(&heads);
-    bool has_64 = false, has_32 = false;
-    for (int i = 0; i < heads.count; i++) {
-        has_64 = has_64 || heads.size[i] == 64;
-        has_32 = has_32 || heads.size[i] == 32;
-    }
-    assert_true(has_64 && has_32);
-    struct td_head_sizes none = {0};
-    td_head_sizes_guess(&none);
+    struct bench bench = {0};
+    bench_add(&bench, 'a', "0_query", array_random(&bench, 1, SHAPE(3, 9, 4, 64)));
+    bench_add(&bench, 'a', "0_post_attn", array_random(&bench, 2, SHAPE(2, 9, 256)));
+    bench_add(&bench, 'a', "0_scores", array_random(&bench, 3, SHAPE(4, 1, 4, 9, 9)));
+    bench_ready(&bench);
+    struct td_head_sizes heads, none;
+    const struct td_side *sides[] = {&bench.a.made.side, &bench.b.made.side};
+    assert_ok(td_head_sizes_find(&heads, sides, 2, NULL));
+    assert_int_equal(heads.count, 1);
+    assert_int_equal(heads.size[0], 64);
+    assert_false(heads.guessed);
+    assert_ok(td_head_sizes_find(&none, sides + 1, 1, NULL));
     assert_true(none.guessed && none.count > 0);
+    bench_release(&bench);
 }
 
 static void heads_in_another_order(void **state)

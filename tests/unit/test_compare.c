@@ -51,7 +51,7 @@ static void run_free(struct run *r)
         free(r->data[i]);
 }
 
-static void compare(struct td_comparison *out, const struct test_side *a, const struct test_side *b,
+static void compare(struct td_comparison *out, struct test_side *a, const struct test_side *b,
                     const struct test_side *reference, enum td_policy_kind kind)
 {
     const struct td_compare_options options = {.policy = {.kind = kind}, .top = 3};
