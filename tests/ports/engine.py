@@ -67,6 +67,8 @@ def rope(x, spec, positions):
     inverse = spec.rope_theta ** (-np.arange(0, n, 2) / n)
     angle = positions[:, None] * inverse
     cos, sin = (f(angle)[None, :, None, :].astype(x.dtype) for f in (np.cos, np.sin))
+    if spec.rope_low:
+        cos, sin = to_bf16(cos), to_bf16(sin)
     turned, rest = x[..., :n], x[..., n:]
     if spec.rope_style == "interleaved":
         a, b = turned[..., 0::2], turned[..., 1::2]
@@ -139,12 +141,12 @@ class Model:
         v = self.put("v", layer, v)
         if spec.qk_norm == "head":
             q, k = self.norm(q, w, "q_norm", spec), self.norm(k, w, "k_norm", spec)
-        if spec.qk_norm:
+        if spec.qk_norm:  # also where it is "skipped"
             q, k = self.put("q_normed", layer, q), self.put("k_normed", layer, k)
         if spec.rope_theta:
             positions = np.arange(tokens) + 0.0
             q = self.put("q_rope", layer, rope(q, spec, positions + spec.rope_offset))
-            k = self.put("k_rope", layer, rope(k, spec, positions))
+            k = self.put("k_rope", layer, rope(k, spec, positions) if spec.rope_keys else k)
         group = heads // kv
         spread = (lambda x: np.tile(x, (1, 1, group, 1))) if spec.kv_tiled else (lambda x: np.repeat(x, group, 2))
         scores = np.einsum("bthd,bshd->bhts", q, spread(k))
@@ -168,12 +170,16 @@ class Model:
         if spec.swap_gate_up:
             gate, up = up, gate
         act = put("act", ACTIVATIONS[spec.act](gate))
-        return put("down", self.linear(put("product", act * up), w, names["down"]))
+        product = act * up
+        if spec.dropout:
+            kept = np.random.default_rng(5).random(product.shape) >= spec.dropout
+            product = product * kept / (1 - spec.dropout)
+        return put("down", self.linear(put("product", product), w, names["down"]))
 
     def experts(self, h, w, spec, layer):
         """Mixture: softmax over all experts, the best k, renormalised."""
         logits = self.put("router", layer, self.linear(h, w, "router"))
-        p = softmax(logits)
+        p = softmax(logits, spec.router_axis) if spec.router_gate == "softmax" else sigmoid(logits)
         best = np.argsort(-p, -1, kind="stable")[..., :spec.top_k]
         chosen = np.take_along_axis(p, best, -1)
         if spec.renorm:
@@ -192,7 +198,7 @@ class Model:
         return self.gated(h, w, spec, {part: part for part in ("gate", "up", "down")}, layer)
 
     def block(self, x, layer):
-        """One layer. `norms` says where the norms are: pre, sandwich, post (of the branches), or behind the sums."""
+        """One layer. `norms` says where they are: pre, sandwich, post (of the branches) or sums (behind the sums)."""
         spec, w = self.specs[layer], self.weights[layer]
         self.put("stream_in", layer, x)
         before, behind = spec.norms in ("pre", "sandwich"), spec.norms in ("sandwich", "post")
@@ -203,42 +209,60 @@ class Model:
         if spec.parallel:
             h = self.norm(x, w, "norm2", spec, put=("norm2", layer)) if spec.parallel == "two norms" else h
             return self.put("stream_out", layer, x + self.round(o + self.mlp(h, w, spec, layer)))
-        x = self.put("stream_mid", layer, spec.keep_attn * x + o)
+        start, x = x, spec.keep_attn * (h if spec.residual_normed else x)
+        x = self.put("stream_mid", layer, x + spec.branch * o)
         if spec.norms == "sums":
             x = self.norm(x, w, "norm1", spec, put=("sum1", layer))
-        h = self.norm(x, w, "norm2", spec, put=("norm2", layer)) if before else x
+        h = self.norm(start if spec.norm2_early else x, w, "norm2", spec, put=("norm2", layer)) if before else x
         m = self.mlp(h, w, spec, layer)
         if behind:
             m = self.norm(m, w, "mlp_post", spec, put=("mlp_post", layer))
-        x = self.put("stream_out", layer, spec.keep_mlp * x + m)
+        x = self.put("stream_out", layer, spec.keep_mlp * x + spec.branch * m)
         return self.norm(x, w, "norm2", spec, put=("sum2", layer)) if spec.norms == "sums" else x
+
+    def looked_up(self, tokens):
+        """Rows of the table of embeddings; for images (real numbers) the patches times the kernel."""
+        kernel = self.outer["embed"]
+        if tokens.ndim == 2:
+            self.put_integers("tokens", tokens)
+            return self.put("embed", None, kernel[tokens])
+        batch, colours, high, wide = tokens.shape
+        p = kernel.shape[-1]
+        patches = tokens.reshape(batch, colours, high // p, p, wide // p, p).transpose(0, 2, 4, 1, 3, 5)
+        x = patches.reshape(batch, -1, colours * p * p) @ kernel.reshape(len(kernel), -1).T + self.outer["embed.b"]
+        x = self.put("embed", None, x)
+        return np.concatenate([np.broadcast_to(self.outer["cls"], (batch, 1, x.shape[-1])), x], 1)
+
+    def put_integers(self, stage, value):
+        self.stages[stage, None] = value
 
     def embedded(self, tokens):
         """The stream before layer 0."""
         top, w = self.top, self.outer
-        x = self.put("embed", None, w["embed"][tokens])
-        if top.embed_scale != 1:
+        x = self.looked_up(tokens)
+        if top.scaled_embed:
             x = self.put("embed_scaled", None, x * top.embed_scale)
-        if "positions" in w:
-            at = np.arange(tokens.shape[1]) + top.position_offset
-            x = x + self.put("position", None, np.broadcast_to(w["positions"][at], x.shape))
         if "types" in w:
-            x = x + w["types"][0]
+            x = x + self.put("types", None, np.broadcast_to(w["types"][top.token_type], x.shape))
+        if "positions" in w:
+            at = np.arange(x.shape[1]) + top.position_offset
+            x = x + self.put("position", None, np.broadcast_to(w["positions"][at], x.shape))
         if "embed_norm.w" in w:
-            x = self.norm(x, w, "embed_norm", top)
+            x = self.norm(self.put("embed_sum", None, x), w, "embed_norm", top)
         return self.put("stream0", None, x)
 
     def run(self, tokens):
         """All stages, in the order in which they were computed."""
+        top, w = self.top, self.outer
         with np.errstate(over="ignore"):
             x = self.embedded(tokens)
             for layer in range(len(self.specs)):
                 x = self.block(x, layer)
-            top = self.top
-            if top.final_norm:
-                x = self.norm(x, self.outer, "final_norm", top, put=("final_norm", None))
-            if "head.w" in self.outer:
-                x = self.put("head", None, self.linear(x, self.outer, "head"))
-                if top.logit_scale != 1 or top.logit_softcap:
-                    x = self.put("logits", None, softcap(x * top.logit_scale, top.logit_softcap))
+            if "final_norm.w" in w:
+                x = self.norm(x, w, "final_norm", top, put=("final_norm", None)) if top.final_norm else \
+                    self.put("final_norm", None, x)
+            if "head.w" in w:
+                x = self.put("head", None, self.linear(x[:, 0] if top.pooled else x, w, "head"))
+            if top.scaled_logits:
+                self.put("logits", None, softcap(x * top.logit_scale, top.logit_softcap))
         return self.stages

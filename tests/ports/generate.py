@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
 """Writes the cases: folders with `a` (transformers under hooks), `b` (our numpy port under other names) and the truth.
 
-    generate.py OUT [--seed N] [--bugs N] [--clean N] [--arch GLOB] [--style GLOB]
+    generate.py OUT [--seed N] [--bugs N] [--clean N] [--arch GLOB] [--style GLOB] [--bug GLOB]
 
 expect.json of a case:
 
-    a, b     what to compare
-    bug      kind of the planted mistake, or null; `layer`: where, null for all layers or outside of them
-    pairs    {B name: [all names of A that hold this tensor, or a tensor it is a part of, or its parts]}
-    parts    {B name: [[names of the first part], …]} for a fused tensor of B against parts of A
-    part_of  {B name: [which, of how many]} for a part against a fused tensor of A
-    ghosts   names of B without any counterpart
-    first    names of A and B at which the first divergence may be reported
-    accept   kinds of diagnosis that name the mistake
+    a, b      what to compare
+    bug       kind of the planted mistake, or null; `layer`: where, null for all layers or outside of them
+    pairs     {B name: [all names of A that hold this tensor, a tensor it is a part of, or its parts]}
+    parts     {B name: [[names of the first part], …]}: a fused tensor of B against parts of A
+    part_of   {B name: [which, of how many]}: a part against a fused tensor of A
+    ghosts    names of B without any counterpart
+    first     names of A and B at which the first divergence may be reported
+    accept    kinds of diagnosis that name the mistake
 
-Truth comes from values: the clean port in float32 is held to 1e-4 of the model's logits, and a tensor of A is the
-counterpart of every stage of the port that it equals to 1e-4, whatever its name. So all names of one tensor are found.
+How names, layouts, types, containers and mistakes are combined is drawn by the seed; nothing else is chance.
 """
 import argparse
 import fnmatch
@@ -28,63 +27,73 @@ import sys
 import numpy as np
 import torch
 import transformers
+from safetensors.torch import save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import archs  # noqa: E402
 import bugs  # noqa: E402
+import engine  # noqa: E402
 import hooks  # noqa: E402
 import styles  # noqa: E402
+import truth  # noqa: E402
 
-CLOSE = 1e-4
 CONTAINERS = ("pt", "npz", "safetensors", "npy")
-FUSED = {"q": "qkv", "k": "qkv", "v": "qkv", "gate": "gate_up", "up": "gate_up"}
-# Depth of a stage within its layer; what has the same depth does not depend on one another.
-DEPTH = {name: i for i, names in enumerate(
-    ["embed", "embed_scaled position", "stream0", "stream_in", "norm1_hat", "norm1", "q k v", "q_normed k_normed", "q_rope k_rope",
-     "scores_raw", "scores", "probs", "context", "o", "attn_post_hat", "attn_post", "stream_mid", "sum1_hat", "sum1", "norm2_hat",
-     "norm2", "router", "router_weights", "gate up", "act", "product", "down", "mlp_post_hat", "mlp_post", "stream_out",
-     "sum2_hat", "sum2", "final_norm_hat", "final_norm", "head", "logits"]) for name in names.split()}
-MLP_BRANCH = {"norm2_hat", "norm2", "gate", "up", "act", "product", "down"}
-MAPS = {"scores_raw", "scores", "probs"}
-SHARED = {"stream_in", "stream_out"}
+CLEAR = {False: 1e-3, True: 0.1}  # change that shows beyond doubt: in float32, where either side is bfloat16
+FAINT_ON_PURPOSE = {"gelu_kind": 1e-5}  # of these a small change must be seen, in float32
 
 
-def relative(a, b):
-    return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
+class Side:
+    """Side A: a model, its dumps in one way, its port, and what is what."""
+
+    def __init__(self, arch, seed, way, low, batch, tokens):
+        self.model = archs.load(arch, seed, low)
+        self.inputs = archs.inputs(self.model, batch, tokens)
+        self.port = archs.port(self.model, arch)
+        self.stages = self.port.run(self.inputs.numpy())
+        self.error = self.held()
+        self.dump = hooks.dump(self.model, self.inputs, way)
+        self.found = truth.counterparts(self.dump, self.stages, self.port)
+        self.routed_alike = True
+        if low:
+            self.dump = hooks.dump(lowered(self.model), self.inputs, way)
+            router = {key: self.dump[names[0]].float().numpy() for key, names in self.found.items() if key[0] == "router"}
+            self.routed_alike = truth.same_routes(truth.routes(router, self.port), truth.routes(self.stages, self.port))
+
+    def held(self):
+        """Largest difference of the port's answer from the model's; the port does not count when it is more than 1e-4."""
+        with torch.no_grad():
+            out = self.model(self.inputs)
+        theirs = (out.logits if "logits" in out else out.last_hidden_state).numpy()
+        mine = next(self.stages[key] for key in reversed(list(self.stages)))
+        error = float(np.abs(mine - theirs).max())
+        assert mine.shape == theirs.shape and error <= truth.CLOSE, f"the port is {error} off"
+        return error
 
 
-def with_fused(stages, port):
-    """The stages, and the fused tensors as transformers lays them out."""
-    out = dict(stages)
-    for layer in range(len(port.specs)):
-        parts = [stages[s, layer] for s in "qkv"]
-        if port.qkv == "blocks":
-            out["qkv", layer] = np.concatenate([p.reshape(*p.shape[:2], -1) for p in parts], -1)
-        elif port.qkv == "by head":
-            out["qkv", layer] = np.concatenate(parts, -1)
-        if port.gate_up:
-            out["gate_up", layer] = np.concatenate([stages["gate", layer], stages["up", layer]], -1)
-    return out
+def lowered(model):
+    """The model in bfloat16; its tables of rotary frequencies stay as they are, as in models that are loaded."""
+    tables = {name: buffer.clone() for name, buffer in model.named_buffers() if "inv_freq" in name}
+    low = model.to(torch.bfloat16)
+    for name, buffer in low.named_buffers():
+        if name in tables:
+            buffer.data = tables[name]
+    return low
 
 
-def counterparts(dump, stages, port):
-    """{(stage, layer): [names of A]} by value."""
-    by_size, found = {}, {}
-    for key, value in with_fused(stages, port).items():
-        forms = [value.ravel()] + ([value.transpose(0, 2, 1, 3).ravel()] if value.ndim == 4 else [])
-        by_size.setdefault(value.size, []).extend((key, form) for form in forms)
-    for name, tensor in dump.items():
-        if not tensor.is_floating_point():
-            continue
-        flat = tensor.float().numpy().ravel()
-        for key, form in by_size.get(flat.size, []):
-            if np.abs(flat - form).max() <= CLOSE * max(1.0, np.abs(form).max()) and name not in found.get(key, []):
-                found.setdefault(key, []).append(name)
-    return found
+def permuted(port):
+    """GGUF's rows of q and k: the halves of a head woven, so that the rotary embedding turns neighbours."""
+    port = port.copy()
+    for spec, w in zip(port.specs, port.weights):
+        spec.rope_style = "interleaved"
+        for name in (n + kind for n in "qk" for kind in (".w", ".b") if n + kind in w):
+            x = w[name]
+            halves = x.reshape(-1, 2, spec.head_dim // 2, *x.shape[1:])
+            w[name] = np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(x.shape)
+    return port
 
 
 def named_once(entries, repeated):
-    """Entries of a style by name; a repeated name keeps the last, or is numbered."""
+    """{name: (array, stages)}; a repeated name keeps the last, or is numbered."""
     out, times = {}, {}
     for name, value, stages in entries:
         times[name] = times.get(name, 0) + 1
@@ -96,195 +105,130 @@ def named_once(entries, repeated):
 
 
 def write(where, tensors, container):
-    """`tensors`: {name: torch tensor}; gives the path that was written."""
+    """Writes {name: torch tensor}; the path. numpy's formats have no bfloat16: it becomes float32."""
+    numpys = {n: (t.float() if t.is_floating_point() else t).numpy() for n, t in tensors.items()}
     if container == "npy":
-        for name, t in tensors.items():
+        for name, value in numpys.items():
             path = where / (name + ".npy")
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.save(path, t.float().numpy() if t.is_floating_point() else t.numpy())
+            np.save(path, value)
         return where
     path = where.with_suffix("." + container)
     if container == "pt":
         torch.save(tensors, path)
     elif container == "npz":
-        np.savez(path, **{n: t.float().numpy() if t.is_floating_point() else t.numpy() for n, t in tensors.items()})
+        np.savez(path, **numpys)
     else:
-        from safetensors.torch import save_file
         save_file({n: t.contiguous().clone() for n, t in tensors.items()}, str(path))
     return path
 
 
-def place(stage, layer, layers):
-    if layer is not None:
-        return layer, DEPTH[stage]
-    return (-1 if DEPTH[stage] <= DEPTH["stream0"] else layers), DEPTH[stage]
+def stored(named, low, container):
+    """B's arrays as torch tensors of the type in which they are written."""
+    out = {n: torch.from_numpy(np.array(v, order="C")) for n, (v, _) in named.items()}
+    if low and container in ("pt", "safetensors"):
+        out = {n: t.to(torch.bfloat16) if t.is_floating_point() else t for n, t in out.items()}
+    return out
 
 
-def earlier(x, y, port):
-    """Whether y is computed from what comes behind x (both (stage, layer))."""
-    (lx, dx), (ly, dy) = (place(*z, len(port.specs)) for z in (x, y))
-    if lx != ly:
-        return lx < ly
-    if port.specs[0].parallel and not {x[0], y[0]} & (SHARED | {"norm1", "norm1_hat"}):
-        if (x[0] in MLP_BRANCH) != (y[0] in MLP_BRANCH):
-            return False
-    return dx < dy
+def planted(side, plan):
+    """(clean port, port with the plan's mistake) or None where it has no place."""
+    port = permuted(side.port) if plan["permuted"] and side.port.specs[0].rope_style == "half" else side.port
+    if not plan["bug"]:
+        return port, port
+    wrong = bugs.plant(port, plan["bug"], plan["layer"])
+    return (port, wrong) if wrong else None
 
 
-def first_names(named, truth, clean, wrong, port, clear):
-    """Names at which the mistake first shows among the paired tensors. A faint beginning may be passed over."""
-    shows = {}  # B name -> effect
-    for name, (_, stages) in named.items():
-        if truth.get(name):
-            effect = max(relative(wrong[s], clean[s]) if wrong[s].shape == clean[s].shape else 1 for s in stages)
-            if effect > 1e-6:
-                shows[name] = effect
-    keys = {n: named[n][1][0] for n in shows}
-    strong = {n for n, e in shows.items() if e > clear}
-    if not strong:
-        return None
-    def minimal(names):
-        return {n for n in names if not any(earlier(keys[m], keys[n], port) for m in names)}
-    maps = {n for n in strong if keys[n][0] in MAPS}  # transformers gives them with the attention's output, later
-    firm = minimal(strong) | minimal(strong - maps)
-    faint = {n for n in shows if n not in strong and any(earlier(keys[n], keys[m], port) for m in firm)}
-    return sorted(firm | faint)
-
-
-def parts_of(stages, found):
-    """(all names of A, [[names] of each part] or None, [which, of how many] or None) for a tensor of B."""
-    stage, layer = stages[0]
-    whole = found.get((FUSED.get(stage), layer), [])
-    if len(stages) > 1:
-        parts = [found.get(s, []) for s in stages]
-        if whole or not all(parts):
-            return whole, None, None
-        return sum(parts, []), parts, None
-    names = found.get((stage, layer), [])
-    order = [s for s, f in FUSED.items() if f == FUSED.get(stage)]
-    return names + whole, None, [order.index(stage), len(order)] if whole and not names else None
-
-
-class Side:
-    """A model, its port, and the truth about names for one way of dumping; kept, as many cases share it."""
-
-    def __init__(self, arch, seed, way, low_a, batch=1):
-        self.model = archs.load(arch, seed, low_a)
-        generator = torch.Generator().manual_seed(seed)
-        self.tokens = torch.randint(3, archs.VOCAB, (batch, 21), generator=generator)
-        self.port = archs.port(self.model, arch)
-        self.stages = self.port.run(self.tokens.numpy())
-        exact = hooks.dump(self.model, self.tokens, way)
-        with torch.no_grad():
-            logits = self.model(self.tokens).logits.numpy()
-        mine = self.stages.get(("logits", None), self.stages.get(("head", None)))
-        error = np.abs(mine - logits).max()
-        assert error <= CLOSE, f"{arch}: the port is {error} off"
-        self.found = counterparts(exact, self.stages, self.port)
-        self.dump = exact
-        if low_a:
-            tables = {n: b.clone() for n, b in self.model.named_buffers()}
-            low = self.model.to(torch.bfloat16)
-            for name, buffer in low.named_buffers():
-                if "inv_freq" in name:
-                    buffer.data = tables[name]
-            self.dump = hooks.dump(low, self.tokens, way)
-
-
-def permuted(port):
-    """GGUF's rows of q and k: halves of a head woven, so that the rotary embedding turns neighbours."""
-    port = port.copy()
-    for spec, w in zip(port.specs, port.weights):
-        spec.rope_style = "interleaved"
-        for name in ("q", "k"):
-            for kind in (".w", ".b"):
-                if name + kind in w:
-                    x = w[name + kind]
-                    halves = x.reshape(-1, 2, spec.head_dim // 2, *x.shape[1:])
-                    w[name + kind] = np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(x.shape)
-    return port
+def dumps(side, plan, clean, wrong):
+    """B's tensors under its names: (of the clean port in float32, with the mistake in float32, as shown), or None."""
+    inputs = side.inputs.numpy()
+    runs = [clean.run(inputs), wrong.run(inputs)]
+    shown = wrong.run(inputs, True) if plan["low_b"] == "computed" else runs[1]
+    if plan["low_b"] == "stored":
+        shown = {k: engine.to_bf16(v) if v.dtype == np.float32 else v for k, v in shown.items()}
+    if not truth.same_routes(truth.routes(shown, clean), truth.routes(runs[1], clean)) or not side.routed_alike:
+        return None  # a tie that rounding breaks is no mistake, and differs all the same
+    style = styles.STYLES[plan["style"]]
+    return [named_once(style(styles.Source(run, clean), random.Random(plan["style seed"])), plan["repeated"])
+            for run in (*runs, shown)]
 
 
 def case(out, plan, sides):
-    """Writes one case; False when the bug has no place in it or does not show."""
-    key = (plan["arch"], plan["seed"], plan["way"], plan["low_a"], plan["batch"])
+    """Writes one case; False when the style does not fit, or the mistake has no place or does not show."""
+    key = tuple(plan[k] for k in ("arch", "seed", "way", "low_a", "batch", "tokens"))
     if key not in sides:
         sides[key] = Side(*key)
     side = sides[key]
-    port = permuted(side.port) if plan["permuted"] else side.port
-    clean, tokens = port.run(side.tokens.numpy()), side.tokens.numpy()
-    wrong, layer = clean, None
-    if plan["bug"]:
-        layer = plan["layer"]
-        mistaken = bugs.plant(port, plan["bug"], layer)
-        if mistaken is None:
-            return False
-        wrong = mistaken.run(tokens)
-    else:
-        mistaken = port
-    shown = mistaken.run(tokens, True) if plan["low_b"] else wrong
-    named = named_once(styles.STYLES[plan["style"]](styles.Source(shown, mistaken)), plan["repeated"])
-    if not named:
+    ports = planted(side, plan)
+    runs = ports and dumps(side, plan, *ports)
+    if not runs or not runs[0]:
         return False
+    clean, wrong, shown = runs
     pairs, parts, part_of = {}, {}, {}
-    for name, (_, stages) in named.items():
-        names, pieces, which = parts_of(stages, side.found)
+    for name, (_, stages) in shown.items():
+        names, pieces, which = truth.partners(stages, side.found)
         if names:
             pairs[name] = names
             parts.update({name: pieces} if pieces else {})
             part_of.update({name: which} if which else {})
     first = []
     if plan["bug"]:
-        low = plan["low_a"] or plan["low_b"]
-        first = first_names(named, pairs, clean, wrong, port, 0.1 if low else 1e-3)
+        low = plan["low_a"] or bool(plan["low_b"])
+        clear = CLEAR[low] if low else FAINT_ON_PURPOSE.get(plan["bug"], CLEAR[low])
+        first = truth.first_names(pairs, clean, wrong, side.port, clear)
         if first is None:
             return False
-    ghosts = [n for n in named if n not in pairs and not any(
-        m in pairs and named[n][0].size == named[m][0].size and np.array_equal(named[n][0].ravel(), named[m][0].ravel())
-        for m in named)]
+    copies = {(v.size, v.tobytes()) for n, (v, _) in shown.items() if n in pairs}
+    ghosts = [n for n, (v, _) in shown.items() if n not in pairs and (v.size, v.tobytes()) not in copies]
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    mine = {n: torch.from_numpy(np.array(v, order="C")) for n, (v, _) in named.items()}
-    if plan["low_b"] and plan["b"] in ("pt", "safetensors"):
-        mine = {n: t.to(torch.bfloat16) for n, t in mine.items()}
-    a, b = write(out / "a", side.dump, plan["a"]), write(out / "b", mine, plan["b"])
-    expect = {"a": a.name, "b": b.name, **{k: plan[k] for k in ("arch", "style", "way", "bug")},
-              "layer": layer, "types": ["bf16" if plan[k] else "f32" for k in ("low_a", "low_b")],
-              "permuted": plan["permuted"], "pairs": pairs, "parts": parts, "part_of": part_of, "ghosts": ghosts,
-              "first": first + sorted({a for n in first for a in pairs[n]}),
+    a = write(out / "a", side.dump, plan["a"])
+    b = write(out / "b", stored(shown, plan["low_b"], plan["b"]), plan["b"])
+    expect = {"a": a.name, "b": b.name, **{k: plan[k] for k in ("arch", "style", "way", "bug", "layer")},
+              "types": ["bf16" if plan[k] else "f32" for k in ("low_a", "low_b")], "batch": plan["batch"],
+              "tokens": plan["tokens"], "permuted": plan["permuted"], "pairs": pairs, "parts": parts, "part_of": part_of,
+              "ghosts": ghosts, "first": first + sorted({a for n in first for a in pairs[n]}),
               "accept": bugs.accepted(plan["bug"]) if plan["bug"] else []}
     (out / "expect.json").write_text(json.dumps(expect, indent=1))
     return True
 
 
 def drawn(rng, seed, arch, style):
-    low_a, low_b = rng.choice([(False, False)] * 4 + [(True, True), (False, True), (True, False), (False, True)])
-    return {"arch": arch, "style": style, "seed": seed * 100 + 7, "way": rng.choice(hooks.WAYS),
-            "low_a": low_a, "low_b": low_b, "batch": 1, "a": rng.choice(CONTAINERS), "b": rng.choice(CONTAINERS),
-            "repeated": rng.choice(["last", "number"]), "bug": None, "layer": None,
-            "permuted": style == "llama.cpp" and arch in ("llama", "mistral") and rng.random() < 0.5}
+    low_a, low_b = rng.choice([(False, "")] * 5 + [(True, "computed")] * 2 + [(False, "computed"), (False, "stored"), (True, "")])
+    return {"arch": arch, "style": style, "seed": seed * 100 + 7, "way": rng.choice(hooks.WAYS), "low_a": low_a,
+            "low_b": low_b, "batch": rng.choice([1, 1, 1, 1, 2]), "tokens": rng.choice([21] * 6 + [16, 40, 64]),
+            "a": rng.choice(CONTAINERS), "b": rng.choice(CONTAINERS), "repeated": rng.choice(["last", "number"]),
+            "bug": None, "layer": None, "style seed": rng.randrange(1 << 30),
+            "permuted": style == "llama.cpp" and arch in ("llama", "mistral", "granite") and rng.random() < 0.6}
 
 
-def build(out, seed, n_bugs, n_clean, arch="*", style="*"):
-    rng, sides = random.Random(seed), {}
-    combinations = [(a, s) for a in archs.ARCHS for s in styles.STYLES
-                    if fnmatch.fnmatch(a, arch) and fnmatch.fnmatch(s, style)]
-    kinds = [*bugs.LAYER_BUGS, *bugs.TOP_BUGS]
-    for count, buggy in ((n_clean, False), (n_bugs, True)):
-        made, tries, order, todo = 0, 0, [], []
-        while made < count and tries < 40 * count:
-            tries += 1
-            if not order:
-                order = rng.sample(combinations, len(combinations))
-            plan = drawn(rng, seed, *order.pop())
-            if buggy:
-                todo = todo or rng.sample(kinds, len(kinds))
-                plan["bug"] = todo.pop()
-                plan["layer"] = rng.choice([None, None, 0, 1, 2])
-                plan["layer"] = None if plan["bug"] in bugs.TOP_BUGS else plan["layer"]
-            name = f"{'bug' if buggy else 'clean'}{made:03d}_{plan['arch']}_{plan['style']}" + \
-                (f"_{plan['bug']}" if buggy else "")
-            made += case(out / name, plan, sides)
+class Deck:
+    """All of `cards` in an order drawn by chance, again and again."""
+
+    def __init__(self, rng, cards):
+        self.rng, self.cards, self.left = rng, cards, []
+
+    def draw(self):
+        self.left = self.left or self.rng.sample(self.cards, len(self.cards))
+        return self.left.pop()
+
+
+def build(out, seed, count, buggy, arch="*", style="*", bug="*"):
+    """Writes `count` cases; architectures, styles and mistakes come up in turn."""
+    rng, sides, made = random.Random(f"{seed} {buggy}"), {}, 0
+    decks = [Deck(rng, [x for x in cards if fnmatch.fnmatch(x, glob)])
+             for cards, glob in ((archs.names(), arch), (list(styles.STYLES), style), (bugs.KINDS, bug))]
+    for _ in range(60 * count):
+        if made == count:
+            break
+        plan = drawn(rng, seed, decks[0].draw(), decks[1].draw())
+        if buggy:
+            plan["bug"] = decks[2].draw()
+            plan["layer"] = None if plan["bug"] in bugs.TOP_BUGS else rng.choice([None, None, 0, 1, 2])
+        name = "_".join([f"{'bug' if buggy else 'clean'}{made:03d}", plan["arch"], plan["style"].replace("/", "").replace(" ", "-"),
+                         *([plan["bug"]] if buggy else [])])
+        made += case(out / name, plan, sides)
     return made
 
 
@@ -292,14 +236,16 @@ def main():
     p = argparse.ArgumentParser(description="writes the cases of the real-port suite")
     p.add_argument("out", type=pathlib.Path)
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--bugs", type=int, default=60)
+    p.add_argument("--bugs", type=int, default=66)
     p.add_argument("--clean", type=int, default=60)
     p.add_argument("--arch", default="*")
     p.add_argument("--style", default="*")
+    p.add_argument("--bug", default="*")
     o = p.parse_args()
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
-    build(o.out, o.seed, o.bugs, o.clean, o.arch, o.style)
+    for buggy, count in ((False, o.clean), (True, o.bugs)):
+        print(build(o.out, o.seed, count, buggy, o.arch, o.style, o.bug), "with a mistake" if buggy else "clean")
 
 
 if __name__ == "__main__":
