@@ -12,6 +12,9 @@ import transformers as T
 import llamas
 import others
 
+T.logging.set_verbosity_error()
+T.logging.disable_progress_bar()
+
 VOCAB = 157
 SMALL = dict(vocab_size=VOCAB, hidden_size=64, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=80)
 GQA = dict(SMALL, num_key_value_heads=2, intermediate_size=112)

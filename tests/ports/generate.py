@@ -26,7 +26,6 @@ import sys
 
 import numpy as np
 import torch
-import transformers
 from safetensors.torch import save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -154,12 +153,9 @@ def dumps(side, plan, clean, wrong):
             for run in (*runs, shown)]
 
 
-def case(out, plan, sides):
+def case(out, plan):
     """Writes one case; False when the style does not fit, or the mistake has no place or does not show."""
-    key = tuple(plan[k] for k in ("arch", "seed", "way", "low_a", "batch", "tokens"))
-    if key not in sides:
-        sides[key] = Side(*key)
-    side = sides[key]
+    side = Side(*(plan[k] for k in ("arch", "seed", "way", "low_a", "batch", "tokens")))
     ports = planted(side, plan)
     runs = ports and dumps(side, plan, *ports)
     if not runs or not runs[0]:
@@ -206,8 +202,8 @@ def drawn(rng, seed, arch, style):
 class Deck:
     """All of `cards` in an order drawn by chance, again and again."""
 
-    def __init__(self, rng, cards):
-        self.rng, self.cards, self.left = rng, cards, []
+    def __init__(self, rng, cards, glob):
+        self.rng, self.cards, self.left = rng, fnmatch.filter(cards, glob), []
 
     def draw(self):
         self.left = self.left or self.rng.sample(self.cards, len(self.cards))
@@ -215,20 +211,25 @@ class Deck:
 
 
 def build(out, seed, count, buggy, arch="*", style="*", bug="*"):
-    """Writes `count` cases; architectures, styles and mistakes come up in turn."""
-    rng, sides, made = random.Random(f"{seed} {buggy}"), {}, 0
-    decks = [Deck(rng, [x for x in cards if fnmatch.fnmatch(x, glob)])
-             for cards, glob in ((archs.names(), arch), (list(styles.STYLES), style), (bugs.KINDS, bug))]
-    for _ in range(60 * count):
+    """Writes `count` cases. Architectures, styles and mistakes come up in turn; a mistake waits for a port that can have it."""
+    rng, made, ports = random.Random(f"{seed} {buggy}"), 0, {}
+    kinds, models, names = Deck(rng, bugs.KINDS, bug), Deck(rng, archs.names(), arch), Deck(rng, list(styles.STYLES), style)
+    kind = kinds.draw() if buggy else None
+    tried = 0
+    for _ in range(200 * count):
         if made == count:
             break
-        plan = drawn(rng, seed, decks[0].draw(), decks[1].draw())
-        if buggy:
-            plan["bug"] = decks[2].draw()
-            plan["layer"] = None if plan["bug"] in bugs.TOP_BUGS else rng.choice([None, None, 0, 1, 2])
-        name = "_".join([f"{'bug' if buggy else 'clean'}{made:03d}", plan["arch"], plan["style"].replace("/", "").replace(" ", "-"),
-                         *([plan["bug"]] if buggy else [])])
-        made += case(out / name, plan, sides)
+        plan = drawn(rng, seed, models.draw(), names.draw())
+        plan["bug"] = kind
+        plan["layer"] = rng.choice([None, None, 0, 1, 2]) if kind in bugs.LAYER_BUGS else None
+        if plan["arch"] not in ports:
+            ports[plan["arch"]] = archs.port(archs.load(plan["arch"], seed), plan["arch"])
+        fits = not kind or bugs.plant(ports[plan["arch"]], kind, plan["layer"])
+        words = [f"{'bug' if buggy else 'clean'}{made:03d}", plan["arch"], plan["style"], *([kind] if kind else [])]
+        done = fits and case(out / "_".join(words).replace("/", "").replace(" ", "-"), plan)
+        made, tried = made + bool(done), 0 if done else tried + 1
+        if buggy and (done or tried == 100):
+            kind, tried = kinds.draw(), 0
     return made
 
 
@@ -243,7 +244,6 @@ def main():
     p.add_argument("--bug", default="*")
     o = p.parse_args()
     torch.set_num_threads(1)
-    transformers.logging.set_verbosity_error()
     for buggy, count in ((False, o.clean), (True, o.bugs)):
         print(build(o.out, o.seed, count, buggy, o.arch, o.style, o.bug), "with a mistake" if buggy else "clean")
 

@@ -123,9 +123,8 @@ def engine_tuples(s, leaves):
                 ("down", p + ("mlp.experts" if s.has("router", 0) else "mlp.down_proj" + linear), flat),
                 *([] if leaves else [("down", p + "mlp", flat)]), ("mlp_post", p + "post_feedforward_layernorm", flat),
                 *([] if leaves else [(s.down, p[:-1] + ".0", flat), ("stream_mid", p[:-1] + ".1", flat)])]
-    return listed(s, [(s.embed if post else "embed", "model.embed_tokens", flat)] if not post else [("embed", "model.embed_tokens", flat)],
-                  layer, [("final_norm", "model.norm.0", flat), ("final_norm", "model", flat),
-                          (s.logits, "logits_processor", flat)])
+    return listed(s, [("embed", "model.embed_tokens", flat)], layer,
+                  [("final_norm", "model.norm.0", flat), ("final_norm", "model", flat), (s.logits, "logits_processor", flat)])
 
 
 def vllm(s, rng):
