@@ -105,7 +105,7 @@ STYLES = {
         {"stream_in": "x", "norm1": "attn.ln", "q": "attn.q", "k": "attn.k", "v": "attn.v", "q_rope": "attn.q_rope",
          "k_rope": "attn.k_rope", "probs": "attn.w", "context": "attn.y", "o": "attn.out", "sum1": "ln1", "norm2": "mlp.ln",
          "gate": "mlp.g", "up": "mlp.h", "act": "mlp.a", "down": "mlp.out", "stream_out": "y", "sum2": "ln2"},
-        {"embed": "tok", "position": "pos", "final_norm": "ln_f", "out": "head"}, "L{n}.{w}", "flat", "first, no batch"),
+        {"embed": "tok", "position": "pos", "final_norm": "ln_f", "out": "y_logits"}, "L{n}.{w}", "flat", "first, no batch"),
     "hand dbg/00/": chosen(
         {"norm1": "ln1", "q": "xq", "k": "xk", "v": "xv", "q_rope": "xq_rope", "k_rope": "xk_rope", "o": "attn",
          "stream_mid": "h1", "norm2": "ln2", "up": "mlp_h", "down": "mlp", "stream_out": "h2"},
@@ -118,6 +118,6 @@ STYLES = {
         {"q": "attn.q", "k": "attn.k", "v": "attn.v", "probs": "attn.p", "context": "attn.ctx", "o": "attn.o", "norm1": "ln1",
          "sum1": "ln1", "norm2": "ln2", "up": "ff.h", "act": "ff.a", "gate": "ff.g", "down": "ff.o", "stream_out": "out",
          "sum2": "ln2"},
-        {"embed": "emb.tok", "position": "emb.pos", "types": "emb.type", "stream0": "emb", "final_norm": "ln", "out": "head"},
+        {"embed": "emb.tok", "position": "emb.pos", "types": "emb.type", "stream0": "emb", "final_norm": "ln", "out": "scores_out"},
         "enc.{n}.{w}", "sequence first", "first"),
 }

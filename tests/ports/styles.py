@@ -17,7 +17,7 @@ class Source:
         self.stages, self.port, self.layers, self.spec = stages, port, len(port.specs), port.specs[0]
         self.batch = self.get("embed").shape[0]
         self.gated = self.has("gate", 0)
-        self.logits = "logits" if self.has("logits") else "head"
+        self.logits = "logits" if self.has("logits") else "head"  # the answer, after scale and cap
         self.embed = "embed_scaled" if self.has("embed_scaled") else "embed"
         self.out = "sum2" if self.has("sum2", 0) else "stream_out"  # what a layer gives
         self.o = "attn_post" if self.has("attn_post", 0) else "o"  # what attention adds to the stream
@@ -171,7 +171,7 @@ def megatron(s, rng):
     for i in range(s.layers):
         yield from rows_of(i)
     yield "decoder.final_layernorm", sequence_first(s.get("final_norm")), [("final_norm", None)]
-    yield "output_layer.0", sequence_first(s.get(s.logits)), [(s.logits, None)]
+    yield "output_layer.0", sequence_first(s.get("head")), [("head", None)]
 
 
 def transformer_lens(s, rng):
@@ -188,7 +188,7 @@ def transformer_lens(s, rng):
                  (s.out, "hook_resid_post")]
         return [(stage, "blocks.{i}." + name, per_head if stage == "context" else as_is) for stage, name in table]
     return listed(s, [(s.embed, "hook_embed", as_is), ("position", "hook_pos_embed", as_is)], layer,
-                  [("final_norm_hat", "ln_final.hook_normalized", as_is), (s.logits, "unembed", as_is)])
+                  [("final_norm_hat", "ln_final.hook_normalized", as_is), ("head", "unembed", as_is)])
 
 
 def meta(s, rng):
@@ -236,7 +236,8 @@ def flax(s, rng):
         ends = [(stage, f"{stack}/{name}".rstrip("/") + "/__call__/0", rows) for stage, name in containers.items()]
         return table + ends
     return listed(s, [("embed", outer + "/__call__/0", rows)], layer,
-                  [("final_norm", tail[0] + "/__call__/0", rows), (s.logits, tail[1] + "/__call__/0", rows)])
+                  [("final_norm", tail[0] + "/__call__/0", rows), ("head", tail[1] + "/__call__/0", rows),
+                   ("logits", "__call__/0", rows)])
 
 
 def mlx(s, rng):
@@ -257,7 +258,7 @@ def mlx(s, rng):
         return [(stage, ("model.layers.{i}." + name).rstrip("."),
                  (lambda x: x.transpose(0, 2, 1, 3)) if stage in apart else rows) for stage, name in table]
     return listed(s, [("embed", "model.embed_tokens", rows)], layer,
-                  [("final_norm", "model.norm", rows), (s.logits, "lm_head", rows)])
+                  [("final_norm", "model.norm", rows), ("head", "lm_head", rows), ("logits", "logits", rows)])
 
 
 STYLES = {"llama.cpp": llama_cpp, "vllm": vllm, "sglang": sglang, "megatron": megatron, "tlens": transformer_lens,
