@@ -201,6 +201,9 @@ TOP_BUGS = {
     "head_tied": (tied_head, ["untied"]),
 }
 KINDS = [*LAYER_BUGS, *TOP_BUGS]
+# B's tensor has the values of another one of A: only its name says which it is.
+ONLY_BY_NAME = {"qk_weights", "kv_weights", "gate_up_weights", "q_norm_skipped", "final_norm_missing", "embed_scale_missing",
+                "logit_softcap_missing", "logit_scale_missing"}
 
 
 def plant(port, kind, layer=None):

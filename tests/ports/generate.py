@@ -224,7 +224,8 @@ def build(out, seed, count, buggy, arch="*", style="*", bug="*"):
         plan["layer"] = rng.choice([None, None, 0, 1, 2]) if kind in bugs.LAYER_BUGS else None
         if plan["arch"] not in ports:
             ports[plan["arch"]] = archs.port(archs.load(plan["arch"], seed), plan["arch"])
-        fits = not kind or bugs.plant(ports[plan["arch"]], kind, plan["layer"])
+        fits = not kind or not (plan["style"] == "opaque" and kind in bugs.ONLY_BY_NAME) and \
+            bugs.plant(ports[plan["arch"]], kind, plan["layer"])
         words = [f"{'bug' if buggy else 'clean'}{made:03d}", plan["arch"], plan["style"], *([kind] if kind else [])]
         done = fits and case(out / "_".join(words).replace("/", "").replace(" ", "-"), plan)
         made, tried = made + bool(done), 0 if done else tried + 1

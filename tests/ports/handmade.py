@@ -1,5 +1,5 @@
 """Side B: names and layouts of ports by hand. Four are written out; `invented` draws its words, separators, layouts and
-what is left out at random, so that another seed gives names that nobody has seen.
+what is left out at random, so that another seed gives names that nobody has seen; `opaque` draws syllables for words.
 """
 import numpy as np
 
@@ -86,6 +86,16 @@ def invented(s, rng):
                       form, tokens, heads, start, prefix)
 
 
+def opaque(s, rng):
+    """Names that mean nothing: what pairs here pairs by values, shapes and the pattern of names alone."""
+    syllables = [a + b for a in "bdfghjklmnprstvz" for b in "aeiou"]
+    def word():
+        return "".join(rng.sample(syllables, 3))
+    words, outer = {stage: word() for stage in WORDS if rng.random() < 0.8}, {stage: word() for stage in OUTER}
+    form = rng.choice(FORMS)
+    yield from worded(s, words, outer, form, TOKENS[rng.choice(list(TOKENS))], HEADS[rng.choice(list(HEADS))])
+
+
 def chosen(words, outer, form, tokens, heads):
     def style(s, rng):
         out = {"head" if k == "out" and not s.has("logits") else "logits" if k == "out" else k: v for k, v in outer.items()}
@@ -94,7 +104,7 @@ def chosen(words, outer, form, tokens, heads):
 
 
 STYLES = {
-    "invented": invented,
+    "invented": invented, "opaque": opaque,
     "hand layer00_q": chosen(
         {"norm1": "in_norm", "q": "q", "k": "k", "v": "v", "q_normed": "q_normed", "k_normed": "k_normed", "q_rope": "q_rot",
          "k_rope": "k_rot", "context": "attn_ctx", "o": "attn_proj", "attn_post": "attn_normed", "stream_mid": "resid1",

@@ -122,7 +122,7 @@ def judge(folder, tdbg, hand_over):
             miss(f"false alarm: exit status {run.returncode} without a divergence")
         return score
     score["localised"], score["unseen"] = bool(at & set(want["first"])), score["agrees"]
-    score["named"] = bool(kinds) and kinds[0] in want["accept"]
+    score["named"] = bool(kinds) and kinds[0] in want["accept"] if want["accept"] else None
     if not score["localised"]:
         paired = [b for b in want["first"] if b in want["pairs"] and partners.get(b)]
         true = [p for b in paired for a, _, p in partners[b] if a & set(want["pairs"][b])]
@@ -140,10 +140,10 @@ def share(rows, part, of):
 
 def line(title, rows):
     buggy, clean = [r for r in rows if r["bug"]], [r for r in rows if not r["bug"]]
-    truth = ("right", "wrong", "missing")
+    truth, named = ("right", "wrong", "missing"), [r["named"] for r in buggy if r["named"] is not None]
     return f"{title:22} {share(rows, 'right', truth):7.3f} {share(rows, 'wrong', truth):7.4f} " \
            f"{share(rows, 'missing', truth):7.3f} {sum(r['ghosts paired'] for r in rows):5}/{sum(r['ghosts'] for r in rows):<5}" \
-           f" {sum(r['localised'] for r in buggy):4}/{len(buggy):<4} {sum(r['named'] for r in buggy):4}/{len(buggy):<4}" \
+           f" {sum(r['localised'] for r in buggy):4}/{len(buggy):<4} {sum(named):4}/{len(named):<4}" \
            f" {sum(r['alarm'] for r in clean):4}/{len(clean):<4} {sum(r['unseen'] for r in buggy):4}"
 
 
