@@ -232,16 +232,19 @@ def part_demo():
 
 
 def part_conformance():
-    """against the formats' own libraries from the package registry"""
-    requirements = ROOT / "tests/conformance/requirements.txt"
+    """against the formats' own libraries from the package registry, and transformers' models against ports of ours"""
+    requirements = [ROOT / "tests/conformance" / name for name in ("requirements.txt", "requirements-no-deps.txt")]
+    wanted = "".join(path.read_text() for path in requirements)
     stamp = VENV / "requirements.txt"
-    if not stamp.exists() or stamp.read_text() != requirements.read_text():
+    if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(VENV, ignore_errors=True)
         command(SYSTEM_PYTHON, "-m", "venv", VENV)
-        command(VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements)
-        shutil.copy(requirements, stamp)
+        install = [VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+        command(*install, "-r", requirements[0])
+        command(*install, "--no-deps", "-r", requirements[1])
+        stamp.write_text(wanted)
     build("build", "cc")
-    return pytest("build", "tests/conformance", python=VENV / "bin/python")
+    return pytest("build", "tests/conformance", "tests/ports", python=VENV / "bin/python")
 
 
 PARTS = {name[len("part_"):]: function for name, function in list(globals().items()) if name.startswith("part_")}

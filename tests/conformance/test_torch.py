@@ -1,8 +1,7 @@
 """The Python module with a current torch: its tests again, by a Python that has one.
 
-Debian's torch is 1.13. A current one brings gigabytes of GPU libraries along, so it is not among the requirements: this runs
-where `torch` is in the environment of the conformance tests, or where TDBG_TORCH_PYTHON names a Python that has it (and numpy and
-pytest).
+Debian's torch is 1.13. This runs with the torch of the conformance tests' environment, or where TDBG_TORCH_PYTHON names
+another Python that has one (and numpy and pytest).
 """
 import os
 import subprocess
