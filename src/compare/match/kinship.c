@@ -1,6 +1,7 @@
 /* kinship.c: see kinship.h. */
 #include "compare/match/kinship.h"
 
+#include "base/pattern.h"
 #include "compare/judge/verdict.h"
 #include "compare/match/twins.h"
 #include "compare/match/words.h"
@@ -73,17 +74,21 @@ static int64_t shift_of_roles(const struct td_scheme *a, const struct td_scheme 
     return a->role == TD_ROLE_STREAM && b->role == TD_ROLE_LAYER ? -1 : 0;
 }
 
+static bool has_one_meaning(const struct td_scheme *s)
+{
+    return (s->other == TD_ROLE_NONE || s->settled) && !s->guessed;
+}
+
 /* What a word means in one engine only is no doubt, and no other name of the side says the same. */
 static bool is_plain(const struct td_scheme *s)
 {
-    return (s->other == TD_ROLE_NONE || s->settled) && s->only_one && !s->guessed;
+    return has_one_meaning(s) && s->only_one;
 }
 
 /* No engine means one thing by both words. */
 static bool are_plainly_other(const struct td_scheme *a, const struct td_scheme *b)
 {
-    return td_roles_meet(a, b) == TD_MEANS_OTHER && a->other == TD_ROLE_NONE && b->other == TD_ROLE_NONE &&
-           !a->guessed && !b->guessed;
+    return td_roles_meet(a, b) == TD_MEANS_OTHER && has_one_meaning(a) && has_one_meaning(b);
 }
 
 static double points_of_words(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b,
@@ -231,6 +236,24 @@ static bool are_behind(const struct td_kin *kin, const struct td_scheme *a, cons
            b->order > kin->schemes[1].last_layered;
 }
 
+static const char *bare_of(const struct td_kin *kin, int side, const struct td_scheme *s)
+{
+    return kin->bare[side][s - kin->schemes[side].list];
+}
+
+static bool have_one_name(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
+{
+    return strcmp(bare_of(kin, 0, a), bare_of(kin, 1, b)) == 0 || (a == kin->last[0] && b == kin->last[1]);
+}
+
+/* The user's names say that the two are one. */
+static bool are_told(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
+{
+    return (a->told && td_pattern_fits(a->told, bare_of(kin, 1, b))) ||
+           (b->told && td_pattern_fits(b->told, bare_of(kin, 0, a))) ||
+           (a->told && b->told && strcmp(a->told, b->told) == 0);
+}
+
 static struct td_kinship weigh(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b,
                                int64_t shift)
 {
@@ -245,9 +268,8 @@ static struct td_kinship weigh(const struct td_kin *kin, const struct td_scheme 
             weigh_layer(kin, &l, tolerance, layer_of(kin, a, a->items[k]), &out, &tally);
     }
     out.words = points_of_words(kin, a, b, shift);
-    out.same_name = shift == 0 && (strcmp(kin->bare[0][a - kin->schemes[0].list],
-                                          kin->bare[1][b - kin->schemes[1].list]) == 0 ||
-                                   (a == kin->last[0] && b == kin->last[1]));
+    out.same_name =
+        shift == 0 && (are_told(kin, a, b) || (!are_plainly_other(a, b) && have_one_name(kin, a, b)));
     out.same_role = out.words >= PLAINLY_SAME;
     out.scaled = out.scaled && !tally.agrees;
     double apart = tally.ratio > 0 ? fabs(log(tally.ratio)) : 0;
@@ -312,6 +334,24 @@ static const struct td_scheme *last_of(const struct td_schemes *s)
     return last;
 }
 
+/* What the user calls a stage. One that tdbg knows gives the template its role; any other is a name of the
+ * other side, or a word that both sides' rules use. */
+static void apply_rules(const struct td_match_options *options, struct td_scheme *s, const char *bare)
+{
+    for (size_t i = 0; i < options->name_count && !s->told; i++) {
+        if (!td_pattern_fits(options->names[i].pattern, bare))
+            continue;
+        s->told = options->names[i].stage;
+        struct td_identity id = td_role_of(s->told, s->layered ? 0 : -1, s->told);
+        if (id.role != TD_ROLE_NONE) {
+            s->role = id.role;
+            s->other = TD_ROLE_NONE;
+            s->guessed = false;
+            s->only_one = true;
+        }
+    }
+}
+
 /* A word of two meanings has the one that somebody on the other side has, where nobody there has the first.
  */
 static void meet_roles(struct td_schemes schemes[2])
@@ -349,6 +389,7 @@ tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct
             if (!(kin->bare[s][k] = bare_name(&schemes[s].list[k], common, &m->scratch)))
                 return td_fail_nomem(error);
             td_word_bag_read(&kin->bags[s][k], words, strlen(words));
+            apply_rules(m->options, &schemes[s].list[k], kin->bare[s][k]);
         }
     }
     meet_roles(schemes);

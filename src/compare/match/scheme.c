@@ -154,10 +154,10 @@ static bool has_role(const struct td_schemes *s, enum td_role role)
     return false;
 }
 
-/* "Qcur-0#2": a name that came up again. */
+/* "Qcur-0#2", a name that came up again; or what a module takes in, which is named after what puts it out. */
 static bool is_repeated(const struct td_scheme *s)
 {
-    return strchr(s->name, '#') != NULL;
+    return s->kind == TD_PART_INPUT || strchr(s->name, '#') != NULL;
 }
 
 /* No other template of the role has the same layers. */

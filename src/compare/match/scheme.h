@@ -25,6 +25,7 @@ struct td_scheme {
     const size_t *items; /* indices of items of the side, by layer */
     size_t count;
     bool layered;
+    const char *told;         /* what the user's names say that it is; NULL: nothing */
     bool settled;             /* of its two meanings the first: nobody on the other side has the second */
     bool guessed;             /* the role is put together from words, and in no table */
     bool only_one;            /* of its role on its side */
