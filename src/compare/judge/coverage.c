@@ -64,6 +64,18 @@ static tdbg_status share(double *out, const struct td_pair *pairs, size_t count,
     return TDBG_OK;
 }
 
+/* What the head of the model put out agrees. */
+static bool result_agrees(const struct td_pair *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct td_pair *p = &pairs[i];
+        if (p->a && p->b && !p->a->parameter && p->a->layer < 0 && p->a->role == TD_ROLE_HEAD &&
+            p->outcome.ruling.verdict <= TD_WITHIN)
+            return true;
+    }
+    return false;
+}
+
 tdbg_status td_coverage_find(struct td_coverage *out, const struct td_pair *pairs, size_t count,
                              size_t items_a, size_t items_b, double needed, struct tdbg_error *error)
 {
@@ -76,6 +88,8 @@ tdbg_status td_coverage_find(struct td_coverage *out, const struct td_pair *pair
         TD_TRY(share(&c.b, pairs, count, items_b, true, error));
     }
     double least = c.a < c.b ? c.a : c.b;
+    if (result_agrees(pairs, count))
+        needed /= 2;
     c.enough = any && (items_a == items_b ? least : items_a < items_b ? c.a : c.b) >= needed;
     *out = c;
     return TDBG_OK;

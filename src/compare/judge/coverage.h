@@ -5,6 +5,9 @@
  * for is the side with fewer tensors. The longer one may honestly have more: hooks dump inputs and outputs,
  * where a port dumps the outputs alone, or one layer out of thirty. What is on the shorter side was put there
  * to be compared, and where half of that found nobody, the names were not understood.
+ *
+ * Half of the share is enough where the result of the model agrees, its logits or what it is named: all that
+ * was computed went into it, so that a mistake in what has no partner would show there.
  */
 #ifndef TD_COMPARE_JUDGE_COVERAGE_H
 #define TD_COMPARE_JUDGE_COVERAGE_H

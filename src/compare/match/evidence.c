@@ -249,7 +249,8 @@ static int64_t find_clean(const struct hearing *h)
     for (size_t k = 0; k < a->count; k++)
         for (size_t i = 0; i < a->list[k].count; i++) {
             const struct td_scheme *s = &a->list[k];
-            bool behind = !s->layered && (s->role == TD_ROLE_HEAD || s->role == TD_ROLE_NORM_FINAL);
+            bool behind = !s->layered && s->order > a->last_layered &&
+                          (s->role == TD_ROLE_HEAD || s->role == TD_ROLE_NORM_FINAL);
             int64_t right = behind ? last + 1 : a->side->items[s->items[i]].layer;
             if (right > clean && a->readings[s->items[i]] && !is_fixed(a, s, s->items[i]) &&
                 agrees_with_any(h, s, s->items[i]))
@@ -406,6 +407,22 @@ static tdbg_status complete(struct hearing *h, enum td_which which, struct tdbg_
     return TDBG_OK;
 }
 
+/* The stream that goes into the first layer, and the last tensor that runs before the layers. */
+static bool are_entry(const struct hearing *h, enum td_which which, size_t scheme, size_t at, size_t other)
+{
+    const struct td_schemes *left = &h->schemes[which], *right = &h->schemes[!which];
+    const struct td_scheme *before = &right->list[other];
+    if (left->list[scheme].role != TD_ROLE_STREAM || at != 0 ||
+        width_of(left, &left->list[scheme]) != width_of(right, before) ||
+        before->order > right->first_layered)
+        return false;
+    for (size_t k = 0; k < right->count; k++)
+        if (!right->list[k].layered && right->list[k].order > before->order &&
+            right->list[k].order < right->first_layered)
+            return false;
+    return true;
+}
+
 /* The first layer's input is what runs before the layers, the last one's output what runs behind them: items
  * that a template has beyond its partner go with templates that have no layers. */
 static tdbg_status pair_ends(struct hearing *h, enum td_which which, struct tdbg_error *error)
@@ -421,12 +438,15 @@ static tdbg_status pair_ends(struct hearing *h, enum td_which which, struct tdbg
                 size_t there = other->list[j].items[0];
                 bool in_a = which == TD_SIDE_A;
                 if (other->list[j].layered || m->paired[!which][there] ||
-                    !td_kin_compare(&h->kin, in_a ? item : there, in_a ? there : item, &l, &tolerance) ||
-                    !(l.error <= tolerance))
+                    !td_kin_compare(&h->kin, in_a ? item : there, in_a ? there : item, &l, &tolerance))
+                    continue;
+                bool equal = l.error <= tolerance, entry = h->kin.clean < 0 && are_entry(h, which, k, i, j);
+                if (!equal && !entry)
                     continue;
                 td_pair(m, in_a ? item : there, in_a ? there : item, TD_MATCH_VALUE);
-                m->pairs[m->count - 1].sure = 0.99;
-                m->pairs[m->count - 1].evidence = "values agree";
+                m->pairs[m->count - 1].sure = equal ? 0.99 : 0.6;
+                m->pairs[m->count - 1].evidence =
+                    equal ? "values agree" : "what goes into the first layer, and what came before it";
             }
         }
     (void)error;

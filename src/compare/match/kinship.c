@@ -1,7 +1,9 @@
 /* kinship.c: see kinship.h. */
 #include "compare/match/kinship.h"
 
+#include "base/pattern.h"
 #include "compare/judge/verdict.h"
+#include "compare/match/twins.h"
 #include "compare/match/words.h"
 
 #include <math.h>
@@ -16,10 +18,11 @@ static const double FINE = 1e-3, FINE_UNIT = 0x1p-20, HALF = 0.015, HALF_UNIT = 
 static const double AS_THEY_STAND = 4.5, REORDERED = 3.5, BUT_FOR_FACTORS = 3, A_DECADE = 1.5, DECADES = 3;
 
 static const double LIKENESS = 2.5, GRAM_LIKENESS = 0.3, NORM_RATIO = 0.3, MOST_NORM_RATIO = 0.6;
-static const double MEANS_SAME = 1.5, MEANS_NEAR = 0.3, MEANS_OTHER = -1.5, MEANS_NEXT = 1, BAG = 0.5;
+static const double MEANS_SAME = 1.5, MEANS_PERHAPS = 1, MEANS_NEAR = 0.3, MEANS_OTHER = -1.5, MEANS_NEXT = 1,
+                    BAG = 0.5;
 
 /* Where no engine means anything else by the words, and no other tensor is called so. */
-static const double PLAINLY_SAME = 6, PLAINLY_OTHER = -4;
+static const double PLAINLY_SAME = 8.5, PLAINLY_OTHER = -6;
 
 /* The same name on both sides is believed before any value: else a mistake would pair itself away. */
 static const double SAME_NAME = 13;
@@ -52,8 +55,10 @@ enum td_meaning td_roles_meet(const struct td_scheme *a, const struct td_scheme 
 {
     if (a->role == TD_ROLE_NONE || b->role == TD_ROLE_NONE)
         return TD_MEANS_NOTHING;
-    if (a->role == b->role || a->other == b->role || a->role == b->other)
+    if (a->role == b->role)
         return TD_MEANS_SAME;
+    if (a->other == b->role || a->role == b->other)
+        return TD_MEANS_PERHAPS;
     bool near = are_near(a->role, b->role) ||
                 (a->other && (a->other == b->other || are_near(a->other, b->role))) ||
                 (b->other && are_near(a->role, b->other));
@@ -69,23 +74,28 @@ static int64_t shift_of_roles(const struct td_scheme *a, const struct td_scheme 
     return a->role == TD_ROLE_STREAM && b->role == TD_ROLE_LAYER ? -1 : 0;
 }
 
+static bool has_one_meaning(const struct td_scheme *s)
+{
+    return (s->other == TD_ROLE_NONE || s->settled) && !s->guessed;
+}
+
 /* What a word means in one engine only is no doubt, and no other name of the side says the same. */
 static bool is_plain(const struct td_scheme *s)
 {
-    return s->other == TD_ROLE_NONE && s->only_one && !s->guessed;
+    return has_one_meaning(s) && s->only_one;
 }
 
 /* No engine means one thing by both words. */
 static bool are_plainly_other(const struct td_scheme *a, const struct td_scheme *b)
 {
-    return td_roles_meet(a, b) == TD_MEANS_OTHER && a->other == TD_ROLE_NONE && b->other == TD_ROLE_NONE &&
-           !a->guessed && !b->guessed;
+    return td_roles_meet(a, b) == TD_MEANS_OTHER && has_one_meaning(a) && has_one_meaning(b);
 }
 
 static double points_of_words(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b,
                               int64_t shift)
 {
     static const double points[] = {[TD_MEANS_SAME] = MEANS_SAME,
+                                    [TD_MEANS_PERHAPS] = MEANS_PERHAPS,
                                     [TD_MEANS_NEAR] = MEANS_NEAR,
                                     [TD_MEANS_NOTHING] = 0,
                                     [TD_MEANS_OTHER] = MEANS_OTHER};
@@ -201,7 +211,7 @@ static int64_t layer_of(const struct td_kin *kin, const struct td_scheme *a, siz
 {
     if (a->layered)
         return kin->schemes[0].side->items[item].layer;
-    return a->order < kin->first_layered ? -1 : INT64_MAX - 1;
+    return a->order < kin->schemes[0].first_layered ? -1 : INT64_MAX - 1;
 }
 
 static bool may_be_turned(const struct td_scheme *s)
@@ -222,7 +232,26 @@ static bool is_other_end_of_rotation(const struct td_scheme *a, const struct td_
 /* Both behind the layers, one after the other: the final norm, the head. */
 static bool are_behind(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
 {
-    return !a->layered && !b->layered && a->order > kin->last_layered[0] && b->order > kin->last_layered[1];
+    return !a->layered && !b->layered && a->order > kin->schemes[0].last_layered &&
+           b->order > kin->schemes[1].last_layered;
+}
+
+static const char *bare_of(const struct td_kin *kin, int side, const struct td_scheme *s)
+{
+    return kin->bare[side][s - kin->schemes[side].list];
+}
+
+static bool have_one_name(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
+{
+    return strcmp(bare_of(kin, 0, a), bare_of(kin, 1, b)) == 0 || (a == kin->last[0] && b == kin->last[1]);
+}
+
+/* The user's names say that the two are one. */
+static bool are_told(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
+{
+    return (a->told && td_pattern_fits(a->told, bare_of(kin, 1, b))) ||
+           (b->told && td_pattern_fits(b->told, bare_of(kin, 0, a))) ||
+           (a->told && b->told && strcmp(a->told, b->told) == 0);
 }
 
 static struct td_kinship weigh(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b,
@@ -239,18 +268,17 @@ static struct td_kinship weigh(const struct td_kin *kin, const struct td_scheme 
             weigh_layer(kin, &l, tolerance, layer_of(kin, a, a->items[k]), &out, &tally);
     }
     out.words = points_of_words(kin, a, b, shift);
-    out.same_name = shift == 0 && (strcmp(kin->bare[0][a - kin->schemes[0].list],
-                                          kin->bare[1][b - kin->schemes[1].list]) == 0 ||
-                                   (a == kin->last[0] && b == kin->last[1]));
+    out.same_name =
+        shift == 0 && (are_told(kin, a, b) || (!are_plainly_other(a, b) && have_one_name(kin, a, b)));
     out.same_role = out.words >= PLAINLY_SAME;
     out.scaled = out.scaled && !tally.agrees;
     double apart = tally.ratio > 0 ? fabs(log(tally.ratio)) : 0;
     out.score += out.equal + out.words - fmin(NORM_RATIO * apart, MOST_NORM_RATIO) +
                  (out.same_name ? SAME_NAME : 0) + (are_behind(kin, a, b) ? BEHIND : 0);
-    bool named = out.same_name || out.same_role;
     if (tally.against_flow)
         out.score += out.same_name ? AGAINST_FLOW : -INFINITY;
-    if (!named && !tally.agrees && (out.scaled || (tally.turned && is_other_end_of_rotation(a, b))))
+    bool turned = tally.turned && is_other_end_of_rotation(a, b);
+    if (!out.same_name && !tally.agrees && (turned || (out.scaled && !out.same_role)))
         out.score = -INFINITY;
     return out;
 }
@@ -283,14 +311,45 @@ static const char *bare_name(const struct td_scheme *s, size_t common, struct td
     return td_arena_strndup(arena, s->name + common, name.stem > common ? name.stem - common : 0);
 }
 
+/* The name of a model's result, where its head stands beside it. */
+static bool names_result(const struct td_scheme *s)
+{
+    return !s->layered && s->role == TD_ROLE_HEAD && strstr(s->name, "logits");
+}
+
 /* What a dump ends in is its result, whatever it is called. */
 static const struct td_scheme *last_of(const struct td_schemes *s)
 {
     const struct td_scheme *last = NULL;
     for (size_t k = 0; k < s->count; k++)
-        if (!last || s->list[k].order > last->order)
+        if (!last || (names_result(&s->list[k]) > names_result(last)) ||
+            (names_result(&s->list[k]) == names_result(last) && s->list[k].order > last->order))
             last = &s->list[k];
-    return last && !last->layered && (last->role == TD_ROLE_HEAD || last->role == TD_ROLE_NONE) ? last : NULL;
+    if (!last || last->layered || (last->role != TD_ROLE_HEAD && last->role != TD_ROLE_NONE))
+        return NULL;
+    for (size_t k = 0; k < s->count && !names_result(last); k++) /* a head and what is made of it */
+        if (&s->list[k] != last && !s->list[k].layered && s->list[k].role == TD_ROLE_HEAD &&
+            !td_twins_are(s, k, (size_t)(last - s->list)))
+            return NULL;
+    return last;
+}
+
+/* What the user calls a stage. One that tdbg knows gives the template its role; any other is a name of the
+ * other side, or a word that both sides' rules use. */
+static void apply_rules(const struct td_match_options *options, struct td_scheme *s, const char *bare)
+{
+    for (size_t i = 0; i < options->name_count && !s->told; i++) {
+        if (!td_pattern_fits(options->names[i].pattern, bare))
+            continue;
+        s->told = options->names[i].stage;
+        struct td_identity id = td_role_of(s->told, s->layered ? 0 : -1, s->told);
+        if (id.role != TD_ROLE_NONE) {
+            s->role = id.role;
+            s->other = TD_ROLE_NONE;
+            s->guessed = false;
+            s->only_one = true;
+        }
+    }
 }
 
 /* A word of two meanings has the one that somebody on the other side has, where nobody there has the first.
@@ -304,6 +363,8 @@ static void meet_roles(struct td_schemes schemes[2])
     for (int s = 0; s < 2; s++)
         for (size_t k = 0; k < schemes[s].count; k++) {
             struct td_scheme *x = &schemes[s].list[k];
+            /* Nobody has the second: the first is meant, as far as names tell. */
+            x->settled = x->other != TD_ROLE_NONE && has[!s][x->role] && !has[!s][x->other];
             if (x->other != TD_ROLE_NONE && !has[!s][x->role] && has[!s][x->other] && !has[s][x->other]) {
                 enum td_role first = x->role;
                 x->role = x->other;
@@ -328,16 +389,9 @@ tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct
             if (!(kin->bare[s][k] = bare_name(&schemes[s].list[k], common, &m->scratch)))
                 return td_fail_nomem(error);
             td_word_bag_read(&kin->bags[s][k], words, strlen(words));
+            apply_rules(m->options, &schemes[s].list[k], kin->bare[s][k]);
         }
     }
-    kin->first_layered = INT64_MAX;
-    for (size_t k = 0; k < schemes[0].count; k++)
-        if (schemes[0].list[k].layered && schemes[0].list[k].order < kin->first_layered)
-            kin->first_layered = schemes[0].list[k].order;
-    for (int s = 0; s < 2; s++)
-        for (size_t k = 0; k < schemes[s].count; k++)
-            if (schemes[s].list[k].layered && schemes[s].list[k].order > kin->last_layered[s])
-                kin->last_layered[s] = schemes[s].list[k].order;
     meet_roles(schemes);
     const struct td_scheme *a = last_of(&schemes[0]), *b = last_of(&schemes[1]);
     if (a && b && (a->role == TD_ROLE_HEAD || b->role == TD_ROLE_HEAD)) {

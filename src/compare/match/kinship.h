@@ -31,8 +31,6 @@ struct td_kin {
     const struct td_matching *m;
     const char **bare[2]; /* of every scheme: the template without folders and extensions */
     struct td_word_bag *bags[2];
-    int64_t first_layered;   /* order of the first item of A that is in a layer */
-    int64_t last_layered[2]; /* the largest order of the first items of templates that have layers */
     int64_t clean; /* layers of A below this are right on both sides, as something behind them agrees */
     const struct td_scheme *last[2]; /* the last of each dump, where both end in the same; else NULL */
 };
@@ -51,7 +49,7 @@ bool td_kin_compare(const struct td_kin *kin, size_t item_a, size_t item_b, stru
 double td_equal_points(const struct td_likeness *l, double tolerance);
 
 /* What a name of either side means: the same, near, unknown, or something else. */
-enum td_meaning { TD_MEANS_SAME, TD_MEANS_NEAR, TD_MEANS_NOTHING, TD_MEANS_OTHER };
+enum td_meaning { TD_MEANS_SAME, TD_MEANS_PERHAPS, TD_MEANS_NEAR, TD_MEANS_NOTHING, TD_MEANS_OTHER };
 enum td_meaning td_roles_meet(const struct td_scheme *a, const struct td_scheme *b);
 
 #endif

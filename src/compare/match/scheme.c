@@ -154,6 +154,12 @@ static bool has_role(const struct td_schemes *s, enum td_role role)
     return false;
 }
 
+/* "Qcur-0#2", a name that came up again; or what a module takes in, which is named after what puts it out. */
+static bool is_repeated(const struct td_scheme *s)
+{
+    return s->kind == TD_PART_INPUT || strchr(s->name, '#') != NULL;
+}
+
 /* No other template of the role has the same layers. */
 static bool is_only_one(const struct td_schemes *s, const struct td_scheme *x)
 {
@@ -161,7 +167,7 @@ static bool is_only_one(const struct td_schemes *s, const struct td_scheme *x)
         const struct td_scheme *y = &s->list[k];
         bool fewer = y->count < x->count;
         const struct td_scheme *small = fewer ? y : x, *large = fewer ? x : y;
-        if (y != x && y->role == x->role &&
+        if (y != x && y->role == x->role && !is_repeated(y) &&
             td_scheme_at(s, large, s->side->items[small->items[0]].layer) != SIZE_MAX)
             return false;
     }
@@ -183,7 +189,7 @@ static void settle_roles(struct td_schemes *s)
         }
         if (x->role == TD_ROLE_NORM_MLP && x->other == TD_ROLE_NORM_MLP)
             x->other = TD_ROLE_NONE; /* the whole side tells which of the two it is: match.c */
-        counts[x->role]++;
+        counts[x->role] += !is_repeated(x);
     }
     for (size_t k = 0; k < s->count; k++) {
         struct td_scheme *x = &s->list[k];
@@ -218,6 +224,14 @@ static tdbg_status collect(struct td_schemes *out, struct td_matching *m, enum t
     for (size_t k = 0; k < out->count; k++)
         describe(&out->list[k], m, which);
     settle_roles(out);
+    out->first_layered = INT64_MAX;
+    for (size_t k = 0; k < out->count; k++) {
+        const struct td_scheme *x = &out->list[k];
+        if (x->layered && x->order < out->first_layered)
+            out->first_layered = x->order;
+        if (x->layered && x->order > out->last_layered)
+            out->last_layered = x->order;
+    }
     return TDBG_OK;
 }
 

@@ -25,6 +25,8 @@ struct td_scheme {
     const size_t *items; /* indices of items of the side, by layer */
     size_t count;
     bool layered;
+    const char *told;         /* what the user's names say that it is; NULL: nothing */
+    bool settled;             /* of its two meanings the first: nobody on the other side has the second */
     bool guessed;             /* the role is put together from words, and in no table */
     bool only_one;            /* of its role on its side */
     bool container;           /* the name says where, and not what: layers.3, mlp, self_attn.0 */
@@ -44,6 +46,7 @@ struct td_schemes {
     struct td_reading **readings; /* by item; NULL: not looked at */
     double unit;                  /* how coarse most values are: unit roundoff of their type or grid */
     struct td_tokens tokens;
+    int64_t first_layered, last_layered; /* the least and largest order of templates that have layers */
 };
 
 /* What is free on both sides and was computed, with prints of a few layers. */
