@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* Read for the prints of one side; kept of them (128 MiB). A model of 100 stages takes a hundredth. */
-#define MOST_READ (INT64_C(1) << 29)
+/* Read for the prints of one side; kept of them (128 MiB). A model of 100 stages takes a tenth at most. */
+#define MOST_READ (INT64_C(1) << 27)
 #define MOST_KEPT (INT64_C(1) << 24)
 
 /* Compared between both sides, each pair once: about three seconds. 170 templates of one width, looked at in
