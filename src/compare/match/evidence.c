@@ -251,7 +251,8 @@ static int64_t find_clean(const struct hearing *h)
             const struct td_scheme *s = &a->list[k];
             bool behind = !s->layered && s->order > a->last_layered &&
                           (s->role == TD_ROLE_HEAD || s->role == TD_ROLE_NORM_FINAL);
-            int64_t right = behind ? last + 1 : a->side->items[s->items[i]].layer;
+            int64_t right = behind ? (s->role == TD_ROLE_HEAD ? INT64_MAX - 1 : last + 1)
+                                   : a->side->items[s->items[i]].layer;
             if (right > clean && a->readings[s->items[i]] && !is_fixed(a, s, s->items[i]) &&
                 agrees_with_any(h, s, s->items[i]))
                 clean = right;
