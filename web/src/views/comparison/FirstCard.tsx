@@ -2,7 +2,7 @@
 import { count, exact, kindWords, percent, placeOf, plural, shape, short } from "../../format";
 import type { DiffResult, Pair } from "../../model";
 import { openFirstDivergence } from "../../pairs/list";
-import { errorOf, findingsOf, isLost, isUnmatched, timesFloor } from "../../pairs/measure";
+import { errorOf, findingsOf, isLost, timesFloor } from "../../pairs/measure";
 import { pairAddress } from "../../router";
 import { coverageWords, isEnough } from "./coverage";
 import { startPairing } from "./pairing";
