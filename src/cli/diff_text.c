@@ -6,6 +6,7 @@
 #include "cli/skips.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "compare/name/name.h"
 #include "report/diff_words.h"
 
 #include <math.h>
@@ -52,6 +53,19 @@ static const char *verdict_words(enum td_verdict verdict)
                                   : td_verdict_name(verdict);
 }
 
+/* Without the kind of its file, which would take the room of what tells it apart. */
+static void add_name(struct table *table, const char *name)
+{
+    struct td_name parts = td_name_split(name);
+    struct td_buffer text;
+    td_buffer_init(&text, 1 << 20);
+    td_buffer_append(&text, parts.file, parts.stem);
+    if (parts.key)
+        td_buffer_printf(&text, ":%s", parts.key);
+    table_cell(table, text.failed ? name : td_buffer_text(&text));
+    td_buffer_release(&text);
+}
+
 static void add_row(struct table *table, const struct told *told, const struct td_diff *diff,
                     const struct td_pair *p)
 {
@@ -65,7 +79,10 @@ static void add_row(struct table *table, const struct told *told, const struct t
         table_cell(table, "");
     /* What only B has stands under B's names, where these have a column. */
     table_cell(table, told->renamed && !p->a ? "" : p->layer >= 0 ? p->stage : p->name);
-    table_cell(table, told->renamed && (!p->a || td_pair_renamed(p)) ? p->b->name : "");
+    if (told->renamed && (!p->a || td_pair_renamed(p)))
+        add_name(table, p->b->name);
+    else
+        table_cell(table, "");
     table_cell(table, text_shape(shape, measured ? &p->layout->shape : &item->parts[0]->shape));
     if (measured &&
         p->outcome.metrics.paired > 0) { /* else no two values are both finite, and zeros would mislead */
