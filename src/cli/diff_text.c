@@ -48,9 +48,7 @@ struct told {
 
 static const char *verdict_words(enum td_verdict verdict)
 {
-    return verdict == TD_ONLY_A   ? "only in A"
-           : verdict == TD_ONLY_B ? "only in B"
-                                  : td_verdict_name(verdict);
+    return verdict == TD_ONLY_A ? "only in A" : verdict == TD_ONLY_B ? "only in B" : td_verdict_name(verdict);
 }
 
 /* Without the kind of its file, which would take the room of what tells it apart. */
@@ -163,7 +161,8 @@ static bool print_pairs(const struct cli *cli, const struct td_diff *diff, td_pa
     bool ok = true;
     if (shown) {
         putchar('\n');
-        ok = table_print(&table, &cli->out, (told.layered ? 0 : 1u << LAYER) | (told.renamed ? 0 : 1u << IN_B));
+        ok = table_print(&table, &cli->out,
+                         (told.layered ? 0 : 1u << LAYER) | (told.renamed ? 0 : 1u << IN_B));
         if (left)
             printf("%sand %zu more; -v shows all%s\n", term_style(&cli->out, STYLE_DIM), left,
                    term_style(&cli->out, STYLE_PLAIN));

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An elastic column is worth WANTED columns before others are left out for it, and less where there are more. */
+/* An elastic column is worth WANTED columns before others are left out for it, and less where there are more.
+ */
 enum { GAP = 2, LEAST_ELASTIC = 12, WANTED = 24, WANTED_OF_MANY = 16, MAX_COLUMNS = 64 };
 
 void table_init(struct table *t, const struct column *columns, size_t column_count)
@@ -59,10 +60,10 @@ static void measure(const struct table *t, size_t *widths)
 
 static size_t total_width(const struct table *t, const size_t *widths, uint64_t hidden)
 {
-    size_t total = 0;
+    size_t total = 0, columns = 0;
     for (size_t c = 0; c < t->column_count; c++)
         if (!(hidden >> c & 1))
-            total += widths[c] + (total ? GAP : 0);
+            total += widths[c] + (columns++ ? GAP : 0); /* behind an empty column, too */
     return total;
 }
 

@@ -50,7 +50,8 @@ static void put_aliases(FILE *out, const struct td_aliases *names)
     td_buffer_release(&text);
 }
 
-/* What belongs to what, and what says so. Behind the rest: who reads columns by number finds them as before. */
+/* What belongs to what, and what says so. Behind the rest: who reads columns by number finds them as before.
+ */
 static void put_pairing(FILE *out, const struct td_pair *p)
 {
     const char *evidence = p->match && p->match->evidence ? p->match->evidence : "";

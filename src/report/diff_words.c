@@ -161,8 +161,8 @@ static void say_place(struct td_buffer *out, const struct td_diff *diff)
     td_buffer_printf(out, "%s divergence: %s", ordered ? "First" : more ? "Largest" : "The only", place);
     if (td_pair_renamed(first))
         td_buffer_printf(out, " (in B: %s)", first->b->name);
-    td_buffer_puts(out, !ordered && more ? "; nothing tells in which order the tensors were computed. "
-                                         : ". ");
+    td_buffer_puts(out,
+                   !ordered && more ? "; nothing tells in which order the tensors were computed. " : ". ");
     say_doubt(out, first);
 }
 

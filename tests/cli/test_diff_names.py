@@ -94,3 +94,14 @@ def test_the_kind_of_a_file_takes_no_room(tdbg, renamed, tmp_path):
     (tmp_path / "pairs.json").write_text(json.dumps({"version": 1, "pairs": pairs}))
     text = tdbg.text("diff", "a.npz", "b", *renamed[2:], status=1, cwd=tmp_path, env={"COLUMNS": "120"})
     assert "  L1.ln2  " in text and "(in B: L1.ln2.npy)" in words(text)
+
+
+@pytest.mark.parametrize("width", [64, 72, 80, 100])
+def test_a_table_in_which_nothing_is_first_fits(tdbg, renamed, tmp_path, width):
+    """The column that marks the first divergence is empty then, and what parts it from the next is still there."""
+    text = tdbg.text("diff", "a.npz", "a.npz", "-v", cwd=tmp_path, env={"COLUMNS": str(width)})
+    assert max(map(len, text.splitlines())) <= width, text
+    with np.load(tmp_path / "a.npz") as values:
+        np.savez(tmp_path / "c.npz", **{b: values[a] for a, b in zip(A, B)})
+    text = tdbg.text("diff", "a.npz", "c.npz", *renamed[2:], "-v", cwd=tmp_path, env={"COLUMNS": str(width)})
+    assert max(map(len, text.splitlines())) <= width, text

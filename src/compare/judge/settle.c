@@ -55,7 +55,8 @@ tdbg_status td_order_settle(struct td_matches *matches, struct td_side *a, const
         if (at == a->count || placed[at]) /* in several pairs: it runs with the first of them */
             continue;
         placed[at] = true;
-        a->items[at].order = next++; /* each item has a number of its own below the count: others index by it */
+        a->items[at].order =
+            next++; /* each item has a number of its own below the count: others index by it */
         a->items[at].wave = list[i].wave;
     }
     a->order = b->order;

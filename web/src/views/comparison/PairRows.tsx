@@ -89,7 +89,7 @@ export function GroupRowView({ row, index, top, current, templates, onGrip, onTo
       <span class="cell heading" role="gridcell">
         <Grip onGrip={onGrip} /><span class="chevron" aria-hidden="true">{row.open ? "▾" : "▸"}</span>
         {templates && counts[0] && <Mark verdict={counts[0][0]} />}
-        {templates ? <TemplateName label={row.label} onlyB={row.pairs.every((pair) => !pair.a)} /> : <Name text={row.label} />}{counts.length !== 1 || !templates ? <span class="dim tally-count">{count(row.pairs.length)}</span> : null}
+        {templates ? <TemplateName label={row.label} onlyB={row.pairs.every((pair) => !pair.a)} /> : <Name text={row.label} />}<span class="dim tally-count">{counts.length !== 1 || !templates ? count(row.pairs.length) : ""}</span>
       </span>
       <span class="cell tally" role="gridcell">
         {counts.map(([verdict, n]) => (
