@@ -252,6 +252,7 @@ def test_pairs_by_hand_one_after_the_other(server, tmp_path):
     pairs = []
     for a, b in ("qux_1", "trois"), ("qux_2", "un"), ("qux_3", "deux"):
         pairs.append({"a": a, "b": b})
+        assert server.get(f"{COMPARISONS}/{comparison}/pairs/0").status == 200  # now it lies open
         assert server.put(f"{COMPARISONS}/{comparison}/settings", {"match": "exact", "pairs": pairs}).status == 202
         rest(server, comparison)
         found = result(server, comparison)["pairs"]
