@@ -348,6 +348,24 @@ def match_seeds(folder):
     ):
         (folder / name).write_text("\n".join([chain, *a, "", *b]))
 
+    # With values: what follows "=" says shape, values, where they begin, type.
+    def model(names, *codes):
+        return [f"{name.format(n)}={codes[(n + i) % len(codes)]}" for n in range(3) for i, name in enumerate(names)]
+
+    own, other = ("h.{}.aa", "h.{}.bb", "h.{}.cc"), ("step{}_x", "step{}_y", "step{}_z")
+    whole = [f"l{n}/fused=4{n}{n}0" for n in range(3)]
+    for name, a, b in (
+        ("values", model(own, "3010", "3020", "5030", "b040"), model(other, "3010", "3020", "5030", "b040")),
+        ("nearly", model(own, "3010", "3020"), model(other, "3110", "3120")),
+        ("nothing", model(own, "3300", "3200", "3600", "1000", "2000"), model(other, "3200", "3300", "3500", "1000")),
+        ("batch", model(own, "6000", "6010"), model(other, "7000", "7010")),
+        ("views", model(own, "c000", "d010", "e000", "f020"), model(other, "c000", "d010", "e000", "f020")),
+        ("types", model(own, "3011", "3022", "3034", "3045"), model(other, "3011", "3022", "3033", "3046")),
+        ("parts", [f"l{n}/{p}=3{n}{i}0" for n in range(3) for i, p in enumerate("uvw")], whole),
+        ("twins", model(own, "3010"), model(other, "3010")),
+    ):
+        (folder / name).write_text("\n".join(["auto", *a, "", *b]))
+
 
 @seeds("form")
 def form_seeds(folder):

@@ -227,8 +227,10 @@ void bench_ready(struct bench *bench)
     side_of_tensors(&bench->a.made, bench->a.tensors, bench->a.count);
     side_of_tensors(&bench->b.made, bench->b.tensors, bench->b.count);
     bench->ready = true;
-    if (bench->heads.count > 0)
+    if (bench->heads.count > 0) { /* those and no others */
+        bench->heads.all = bench->heads.count;
         return;
+    }
     const struct td_side *sides[] = {&bench->a.made.side, &bench->b.made.side};
     assert_ok(td_head_sizes_find(&bench->heads, sides, 2, NULL));
 }

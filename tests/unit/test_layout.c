@@ -7,6 +7,7 @@
 #include "compare_support.h"
 
 #include "compare/layout/layout_text.h"
+#include "compare/layout/rotary.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -382,7 +383,7 @@ static void rotary_candidates(void **state)
     bench_pair_all(&bench, (struct td_fusion){0}, (struct td_fusion){0});
     assert_ok(td_candidates_init(&all, &bench.matches[0], &bench.heads, NULL));
     int plain = all.count, heads_of_64 = 0;
-    assert_ok(td_candidates_add_rotary(&all, &bench.heads, NULL));
+    assert_ok(td_candidates_add_rotary(&all, 0, 1, false, &bench.heads, NULL));
     for (int i = plain; i < all.count; i++) {
         const struct td_shape *s = &all.list[i].layout.shape;
         assert_true(all.list[i].layout.rotary);

@@ -174,6 +174,20 @@ static void consider(const struct td_kin *kin, struct fusion f, double tolerance
         *best = f;
 }
 
+/* Sets that are tried, each in all layers of the whole; a second or two. */
+#define MOST_TRIED (INT64_C(1) << 26)
+enum { A_SET = 64 }; /* what a set costs beside a look at every layer */
+
+struct budget {
+    int64_t left;
+};
+
+static bool afford(struct budget *budget, const struct td_scheme *whole)
+{
+    budget->left -= A_SET + (int64_t)whole->count;
+    return budget->left >= 0;
+}
+
 /* The templates of the other side that may be parts. */
 static int list_parts(const struct td_kin *kin, enum td_which side, int64_t width, bool layered,
                       size_t out[MOST_CANDIDATES], int64_t widths[MOST_CANDIDATES])
@@ -191,7 +205,7 @@ static int list_parts(const struct td_kin *kin, enum td_which side, int64_t widt
 }
 
 static void search(const struct td_kin *kin, enum td_which side, size_t whole, double tolerance,
-                   struct fusion *best)
+                   struct budget *budget, struct fusion *best)
 {
     const struct td_schemes *s = &kin->schemes[side];
     size_t parts[MOST_CANDIDATES];
@@ -199,11 +213,11 @@ static void search(const struct td_kin *kin, enum td_which side, size_t whole, d
     int n = width ? list_parts(kin, !side, width, s->list[whole].layered, parts, widths) : 0;
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
-            if (widths[i] + widths[j] == width)
+            if (widths[i] + widths[j] == width && afford(budget, &s->list[whole]))
                 consider(kin, (struct fusion){side, whole, {parts[i], parts[j]}, 2, 0, 0, 0, 0, false},
                          tolerance, best);
             for (int k = j + 1; k < n; k++)
-                if (widths[i] + widths[j] + widths[k] == width)
+                if (widths[i] + widths[j] + widths[k] == width && afford(budget, &s->list[whole]))
                     consider(
                         kin,
                         (struct fusion){side, whole, {parts[i], parts[j], parts[k]}, 3, 0, 0, 0, 0, false},
@@ -248,13 +262,14 @@ tdbg_status td_match_fusions(struct td_matching *m, const struct td_kin *kin, st
 {
     bool fine = kin->schemes[0].unit < 0x1p-20 && kin->schemes[1].unit < 0x1p-20;
     double tolerance = fine ? ADDS_UP_FINE : ADDS_UP;
+    struct budget budget = {MOST_TRIED};
     for (enum td_which side = TD_SIDE_A; side <= TD_SIDE_B; side++)
         for (size_t k = 0; k < kin->schemes[side].count; k++) {
             struct fusion best = {.count = 0};
             if (td_job_cancelled(m->work.job))
                 return td_fail(error, TDBG_CANCELLED, "stopped");
             if (is_free(&kin->schemes[side], k))
-                search(kin, side, k, tolerance, &best);
+                search(kin, side, k, tolerance, &budget, &best);
             if (best.count)
                 pair_fusion(m, kin, &best, tolerance);
         }

@@ -237,10 +237,12 @@ static tdbg_status pair_all(struct td_matching *m, const struct names names[2], 
         TD_TRY(find(m, &names[TD_SIDE_B], TD_SIDE_B, pair, &b, error));
         join(m, a, b, pair);
     }
-    for (const struct td_name_pair *pair = list; pair < list + count; pair++)
+    for (size_t i = 0; i < count; i++) {
+        const struct td_name_pair *pair = &list[i];
         if (look(m, &names[TD_SIDE_A], TD_SIDE_A, pair->a, pair->fused_a.of > 0, &a) == FOUND &&
             look(m, &names[TD_SIDE_B], TD_SIDE_B, pair->b, pair->fused_b.of > 0, &b) == FOUND)
             join(m, a, b, pair);
+    }
     return TDBG_OK;
 }
 

@@ -171,6 +171,29 @@ static bool read_flat(struct td_print *out, const struct td_item *item, struct t
     return ok;
 }
 
+/* The axis holds the tokens, or the tokens of all sequences. */
+static bool may_hold_tokens(const struct td_tokens *tokens, int64_t size)
+{
+    return size == tokens->length || (tokens->batch > 1 && size == tokens->batch * tokens->length);
+}
+
+struct td_print_cost td_print_cost(const struct td_item *item, const struct td_tokens *tokens)
+{
+    const struct td_shape *shape = &item->parts[0]->shape;
+    struct td_print_cost cost = {TD_PRINT_CHANNELS, TD_PRINT_CHANNELS};
+    int readings = 0;
+    for (int axis = 0; tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS; axis++) {
+        int64_t width = shape->size[axis] > 0 ? item->parts[0]->count / shape->size[axis] : 0;
+        if (!may_hold_tokens(tokens, shape->size[axis]) || width / tokens->batch > WIDEST)
+            continue;
+        width = width < WIDEST ? width : WIDEST;
+        cost.read += tokens->count * width;
+        cost.kept += tokens->count * (width < TD_PRINT_CHANNELS ? width : TD_PRINT_CHANNELS);
+        readings++;
+    }
+    return cost;
+}
+
 int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *item,
                   const struct td_tokens *tokens, struct td_arena *arena)
 {
@@ -179,8 +202,7 @@ int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *
     if (item->part_count != 1 || (td_tensor_is_dense(item->parts[0]) && !item->parts[0]->view.data))
         return 0;
     for (int axis = 0; tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS; axis++)
-        if (shape->size[axis] == tokens->length ||
-            (tokens->batch > 1 && shape->size[axis] == tokens->batch * tokens->length))
+        if (may_hold_tokens(tokens, shape->size[axis]))
             readings += read_tokens(&out[readings], item, axis, tokens, arena);
     if (readings == 0)
         readings = read_flat(&out[0], item, arena);
@@ -262,17 +284,28 @@ static double diagonal_error(const double *x, const double *y, int n)
     return size > 0 ? sqrt(apart / size) : INFINITY;
 }
 
+static double add_lanes(const double lanes[4])
+{
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
 static void compare_values(const struct td_print *a, const struct td_print *b, int row_a, int row_b, int rows,
                            struct td_likeness *out)
 {
-    double apart = 0, aa = 0, bb = 0, ab = 0;
+    enum { LANES = 4 }; /* of sums that do not wait for each other: most of the time is spent here */
+    double sums[4][LANES] = {{0}};
     const double *x = a->values + row_a * a->kept, *y = b->values + row_b * b->kept;
-    for (int i = 0; i < rows * a->kept; i++) {
-        apart += (y[i] - x[i]) * (y[i] - x[i]);
-        aa += x[i] * x[i];
-        bb += y[i] * y[i];
-        ab += x[i] * y[i];
-    }
+    int count = rows * a->kept;
+    for (int i = 0; i < count; i += LANES)
+        for (int k = 0; k < LANES && i + k < count; k++) {
+            double u = x[i + k], v = y[i + k];
+            sums[0][k] += (v - u) * (v - u);
+            sums[1][k] += u * u;
+            sums[2][k] += v * v;
+            sums[3][k] += u * v;
+        }
+    double apart = add_lanes(sums[0]), aa = add_lanes(sums[1]), bb = add_lanes(sums[2]);
+    double ab = add_lanes(sums[3]);
     out->error = aa > 0 ? sqrt(apart / aa) : INFINITY;
     out->cosine = aa > 0 && bb > 0 ? fabs(ab) / sqrt(aa * bb) : 0;
     out->ratio = aa > 0 && bb > 0 ? sqrt(bb / aa) : 1;

@@ -53,6 +53,12 @@ struct td_likeness {
 void td_tokens_choose(struct td_tokens *a, struct td_tokens *b, int64_t length_a, int64_t length_b,
                       int64_t batch);
 
+/* Elements that td_print_take reads of an item at most, and values that it keeps. */
+struct td_print_cost {
+    int64_t read, kept;
+};
+struct td_print_cost td_print_cost(const struct td_item *item, const struct td_tokens *tokens);
+
 /* The readings of an item: how many there are, none where it has several parts or cannot be read. Values come
  * from the arena. */
 int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *item,

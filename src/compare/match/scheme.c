@@ -3,6 +3,7 @@
 
 #include "compare/judge/grid.h"
 #include "compare/judge/verdict.h"
+#include "compare/match/crowds.h"
 #include "compare/name/name.h"
 
 #include <math.h>
@@ -383,6 +384,7 @@ static tdbg_status take_prints(struct td_schemes *s, struct td_matching *m, cons
     tdbg_status status = t.items && t.readings && t.arenas ? TDBG_OK : td_fail_nomem(error);
     if (status == TDBG_OK) {
         choose_items(&t, layers, layer_count);
+        t.count = td_crowds_afford(s, t.items, t.count);
         td_pool_run(m->work.pool, t.count, take_print, &t);
         for (size_t i = 0; i < t.count; i++) {
             s->readings[t.items[i]] = &t.readings[i];
@@ -428,5 +430,5 @@ tdbg_status td_schemes_init(struct td_schemes out[2], struct td_matching *m, str
         layers[1][counts[1]] = layers[0][counts[1]] + m->layer_offset;
     for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++)
         TD_TRY(take_prints(&out[which], m, layers[which], counts[which], error));
-    return TDBG_OK;
+    return td_crowds_silence(out, &m->scratch, error);
 }
