@@ -18,7 +18,8 @@ static const double AGREES = 4, A_DECADE = 1, DECADES = 3, LIKENESS = 3, BAG = 1
 
 /* A norm's name says little (norm1 is behind attention in one model and before it in another); any other role
  * that both names plainly have is believed before values. */
-static const double PLAINLY_SAME = 8, PLAINLY_OTHER = -6, MEANS_SAME = 1.5, MEANS_OTHER = -1;
+static const double PLAINLY_SAME = 8, PLAINLY_OTHER = -6, MEANS_SAME = 1.5, MEANS_OTHER = -1, NORM_SAME = 0.5,
+                    NORM_OTHER = -0.2;
 
 /* --- templates ------------------------------------------------------------------------------------------ */
 
@@ -102,7 +103,7 @@ static void describe(struct td_stock *s, const struct td_matching *m, enum td_wh
 }
 
 static tdbg_status collect(struct td_stocks *out, enum td_which which, const bool *held, bool layered,
-                           bool any, struct tdbg_error *error)
+                           struct tdbg_error *error)
 {
     struct td_matching *m = out->m;
     const struct td_side *side = m->side[which];
@@ -114,8 +115,8 @@ static tdbg_status collect(struct td_stocks *out, enum td_which which, const boo
         return td_fail_nomem(error);
     for (size_t i = 0; i < side->count; i++) {
         const struct td_item *item = &side->items[i];
-        if (held[i] || !td_is_free(m, which, i) || !(item->parameter || any) || item->part_count != 1 ||
-            m->identity[which][i].gradient || item->parts[0]->count < 2)
+        if (held[i] || !td_is_free(m, which, i) || item->part_count != 1 || m->identity[which][i].gradient ||
+            item->parts[0]->count < 2)
             continue;
         list[count++] = (struct entry){layered ? item->scheme : item->name, item, i};
     }
@@ -124,7 +125,8 @@ static tdbg_status collect(struct td_stocks *out, enum td_which which, const boo
     for (size_t i = 0; i < count; i++) {
         items[i] = list[i].index;
         if (i == 0 || strcmp(list[i].key, list[i - 1].key) != 0)
-            out->list[which][out->count[which]++] = (struct td_stock){.name = list[i].key, .items = items + i};
+            out->list[which][out->count[which]++] =
+                (struct td_stock){.name = list[i].key, .items = items + i};
         out->list[which][out->count[which] - 1].count++;
     }
     for (size_t k = 0; k < out->count[which]; k++)
@@ -138,10 +140,12 @@ tdbg_status td_stocks_init(struct td_stocks *out, struct td_matching *m, struct 
     *out = (struct td_stocks){.m = m};
     if (!weights[0] && !weights[1])
         return TDBG_OK;
+    if (weights[0] && weights[1] && m->count == 0 && m->layer_offset == 0)
+        TD_TRY(td_match_find_offset(m, error));
     TD_TRY(find_namesakes(held, m, error));
     bool layered = layers_fit(m);
     for (enum td_which s = TD_SIDE_A; s <= TD_SIDE_B; s++)
-        TD_TRY(collect(out, s, held[s], layered, true, error));
+        TD_TRY(collect(out, s, held[s], layered, error));
     if (out->count[0] > MOST_STOCKS || out->count[1] > MOST_STOCKS)
         out->count[0] = out->count[1] = 0;
     return TDBG_OK;
@@ -180,7 +184,8 @@ int td_stock_looks(const struct td_stock *s, size_t looks[TD_STOCK_LOOKS])
     return n;
 }
 
-/* --- samples, each taken once ---------------------------------------------------------------------------- */
+/* --- samples, each taken once ----------------------------------------------------------------------------
+ */
 
 struct td_seen {
     struct td_reading_of readings[TD_SAMPLE_READINGS];
@@ -238,11 +243,12 @@ static double points_of_names(const struct td_stock *a, const struct td_stock *b
     if (x->role == TD_ROLE_NONE || y->role == TD_ROLE_NONE)
         return points;
     bool plain = !x->guessed && !y->guessed && x->other == TD_ROLE_NONE && y->other == TD_ROLE_NONE &&
-                 !is_norm(x->role) && !is_norm(y->role) && a->layered == b->layered &&
-                 x->stack == y->stack && x->cross == y->cross && x->expert == y->expert &&
-                 x->kind == y->kind;
+                 !is_norm(x->role) && !is_norm(y->role) && a->layered == b->layered && x->stack == y->stack &&
+                 x->cross == y->cross && x->expert == y->expert && x->kind == y->kind;
     *same = x->role == y->role && x->kind == y->kind && x->stack == y->stack && x->cross == y->cross &&
             x->expert == y->expert;
+    if (is_norm(x->role) && is_norm(y->role))
+        return points + (x->role == y->role ? NORM_SAME : NORM_OTHER);
     if (x->role == y->role)
         return points + (plain ? PLAINLY_SAME : MEANS_SAME);
     return points + (plain ? PLAINLY_OTHER : MEANS_OTHER);
@@ -280,8 +286,8 @@ static void try_reading(struct td_stocks *s, const struct td_stock *a, const str
         sum += td_sample_correlation(p, q);
         double error = td_sample_error(p, q), tolerance = tolerance_of(x, y);
         if (!p->constant && p->count >= 8 && error <= tolerance)
-            equal = fmax(equal, AGREES + A_DECADE * fmin(log10(tolerance / fmax(error, tolerance * 1e-9)),
-                                                         DECADES));
+            equal = fmax(equal,
+                         AGREES + A_DECADE * fmin(log10(tolerance / fmax(error, tolerance * 1e-9)), DECADES));
     }
     double correlation = seen ? fabs(sum / seen) : 0;
     if (seen && equal + correlation > best->equal + best->correlation) {

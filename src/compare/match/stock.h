@@ -3,8 +3,8 @@
  *     blk.{L}.attn_q.weight        one matrix in every layer
  *     token_embd.weight            one tensor
  *
- * Points come from values at a few positions in up to four layers (sample.h), from what the names mean and from
- * the words they have in common. A plain role beats a value: where B's key holds A's query, that is the
+ * Points come from values at a few positions in up to four layers (sample.h), from what the names mean and
+ * from the words they have in common. A plain role beats a value: where B's key holds A's query, that is the
  * mistake to be found, and no other name of the same tensor.
  */
 #ifndef TD_COMPARE_MATCH_STOCK_H

@@ -1,10 +1,10 @@
 /* weights.c: stored tensors under other people's names, by values, roles, words and modules.
  *
- * What exact.c does not pair by the very name is heard here, before the other strategies go by names alone. One
- * assignment over templates (stock.h), for each number of elements: a template that agrees in one layer is a
- * pair in every layer, also where a mistake was planted. Then fused tensors, by where their parts lie in them
- * (sample.h); then what the values cannot tell, a bias of zeros or a norm of ones, by its module: what pairs the
- * weight pairs the bias. At last a tensor stored twice on one side is another name of the first.
+ * What exact.c does not pair by the very name is heard here, before the other strategies go by names alone.
+ * One assignment over templates (stock.h), for each number of elements: a template that agrees in one layer
+ * is a pair in every layer, also where a mistake was planted. Then fused tensors, by where their parts lie in
+ * them (sample.h); then what the values cannot tell, a bias of zeros or a norm of ones, by its module: what
+ * pairs the weight pairs the bias. At last a tensor stored twice on one side is another name of the first.
  *
  * A pair needs values that agree or correlate, or a role that both names have; and it must be clearly better
  * than the next. The rest is left to the strategies behind: no pair is better than a wrong one.
@@ -398,8 +398,6 @@ tdbg_status td_match_by_weights(struct td_matching *m, const char *argument, str
 {
     (void)argument;
     struct hearing h = {.m = m};
-    if (m->count == 0 && m->layer_offset == 0)
-        TD_TRY(td_match_find_offset(m, error));
     TD_TRY(td_stocks_init(&h.stocks, m, error));
     if (h.stocks.count[0] == 0 || h.stocks.count[1] == 0)
         return TDBG_OK;
