@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "compare/name/item.h"
 
-enum { TD_SAMPLE_POINTS = 384, TD_SAMPLE_READINGS = 48 };
+enum { TD_SAMPLE_POINTS = 256, TD_SAMPLE_READINGS = 48 };
 
 /* Where A's position lies in B. */
 struct td_reading_of {

@@ -9,10 +9,13 @@
 #include <string.h>
 
 /* More templates than that on a side are no model but a list of names; names pair them. */
-enum { MOST_STOCKS = 4096 };
+enum { MOST_STOCKS = 1024 };
 
 /* Values agree within this share of their size: both of float32, one of 16 bits, one quantised. */
 static const double FINE = 1e-3, HALF = 0.015, COARSE = 0.1, FINE_UNIT = 0x1p-20, HALF_UNIT = 0x1p-8;
+
+/* Two layers together that correlate by less have nothing in common in this reading. */
+static const double NOTHING = 0.2;
 
 static const double AGREES = 4, A_DECADE = 1, DECADES = 3, LIKENESS = 3, BAG = 1;
 
@@ -83,7 +86,7 @@ static uint64_t module_of(const char *name)
     size_t end = strlen(name);
     while (end > 0 && !strchr("./:", name[end - 1]))
         end--;
-    return td_hash_more(TD_HASH_START, name, end);
+    return td_hash_more(TD_HASH_START, name, end > 0 ? end : strlen(name)); /* of one part: alone */
 }
 
 static void describe(struct td_stock *s, const struct td_matching *m, enum td_which which, bool layered)
@@ -284,6 +287,8 @@ static void try_reading(struct td_stocks *s, const struct td_stock *a, const str
             continue;
         seen++;
         sum += td_sample_correlation(p, q);
+        if (seen == 2 && fabs(sum) < NOTHING && equal <= 0)
+            break; /* a mistake may be in one of two layers, and the wrong reading is in both */
         double error = td_sample_error(p, q), tolerance = tolerance_of(x, y);
         if (!p->constant && p->count >= 8 && error <= tolerance)
             equal = fmax(equal,

@@ -21,14 +21,19 @@ static const double LEAST = 1.2, MARGIN = 0.3;
 /* Correlation of a few hundred values that is no chance, whatever the reading. */
 static const double CORRELATES = 0.35, FITS_A_PART = 0.5;
 
-/* Cells of one assignment: 200 templates of one size on each side. More is left to the names. */
-enum { MOST_CELLS = 40000 };
+/* Cells of one assignment: 200 templates of one size on each side; of all; ways to cut; templates asked for
+ * their module. More is left to the names. */
+enum { MOST_CELLS = 40000, ALL_CELLS = 100000, ALL_CUTS = 100000, ALL_QUESTIONS = 20000000 };
+
+/* A part that correlates by less in the first layer is not looked at in the others. */
+static const double WORTH_A_LOOK = 0.2;
 
 struct hearing {
     struct td_stocks stocks;
     struct td_matching *m;
     size_t *rows, *columns, row_count, column_count; /* templates of one size */
     struct td_bond *bonds;
+    size_t cells, cuts, questions; /* that may still be looked at: names and shapes may leave all open */
 };
 
 static struct td_stock *stock(struct hearing *h, int side, size_t i)
@@ -83,14 +88,36 @@ static bool is_evidence(const struct td_bond *bond, const struct td_stock *a, co
     return bond->equal > 0 || bond->correlation >= CORRELATES || (bond->same_role && a->named && b->named);
 }
 
-static bool is_clear(const struct hearing *h, size_t row, size_t column)
+static const struct td_item *item_of(struct hearing *h, int side, const struct td_stock *s, size_t i)
+{
+    return &h->m->side[side]->items[s->items[i]];
+}
+
+/* One tensor, stored twice. */
+static bool is_the_same(struct hearing *h, int side, const struct td_stock *x, const struct td_stock *y)
+{
+    bool same = true;
+    struct td_arena scratch;
+    if (x->elements != y->elements || x->count != 1 || y->count != 1)
+        return false;
+    td_arena_init(&scratch, TD_MAX_METADATA);
+    struct td_sample p, q;
+    same = td_sample_take(&p, item_of(h, side, x, 0), NULL, &scratch) &&
+           td_sample_take(&q, item_of(h, side, y, 0), NULL, &scratch) && !p.constant &&
+           td_sample_error(&p, &q) <= 0;
+    td_arena_release(&scratch);
+    return same;
+}
+
+/* Another name of the same tensor is no rival. */
+static bool is_clear(struct hearing *h, size_t row, size_t column)
 {
     double own = h->bonds[row * h->column_count + column].score, next = -1e9;
     for (size_t j = 0; j < h->column_count; j++)
-        if (j != column)
+        if (j != column && !is_the_same(h, 1, stock(h, 1, h->columns[j]), stock(h, 1, h->columns[column])))
             next = fmax(next, h->bonds[row * h->column_count + j].score);
     for (size_t i = 0; i < h->row_count; i++)
-        if (i != row)
+        if (i != row && !is_the_same(h, 0, stock(h, 0, h->rows[i]), stock(h, 0, h->rows[row])))
             next = fmax(next, h->bonds[i * h->column_count + column].score);
     return own >= next + MARGIN;
 }
@@ -115,8 +142,9 @@ static tdbg_status fill(struct hearing *h, double *scores, struct tdbg_error *er
 static tdbg_status assign_group(struct hearing *h, struct tdbg_error *error)
 {
     size_t cells = h->row_count * h->column_count;
-    if (cells == 0 || cells > MOST_CELLS)
+    if (cells == 0 || cells > MOST_CELLS || cells > h->cells)
         return TDBG_OK;
+    h->cells -= cells;
     double *scores = malloc(cells * sizeof *scores);
     size_t *partner = malloc(h->row_count * sizeof *partner);
     h->bonds = malloc(cells * sizeof *h->bonds);
@@ -190,17 +218,15 @@ struct part {
     double fit;
 };
 
-static const struct td_item *item_of(struct hearing *h, int side, const struct td_stock *s, size_t i)
-{
-    return &h->m->side[side]->items[s->items[i]];
-}
-
 /* How well the part lies in the whole when it is cut so, over the layers that are looked at. */
 static double fit_of(struct hearing *h, int side, const struct td_stock *whole, const struct td_stock *part,
                      const struct td_cut_of *cut)
 {
     size_t looks[TD_STOCK_LOOKS];
     int n = td_stock_looks(whole, looks), seen = 0;
+    if (h->cuts == 0)
+        return 0;
+    h->cuts--;
     double sum = 0;
     for (int i = 0; i < n; i++) {
         const struct td_item *w = item_of(h, side, whole, looks[i]);
@@ -219,6 +245,8 @@ static double fit_of(struct hearing *h, int side, const struct td_stock *whole, 
             seen++;
         }
         td_arena_release(&scratch);
+        if (seen == 1 && i + 1 < n && sum < WORTH_A_LOOK)
+            break;
     }
     return seen ? sum / seen : 0;
 }
@@ -326,6 +354,9 @@ static void pair_fused(struct hearing *h, int side, struct td_stock *whole)
 static size_t only_left(struct hearing *h, int side, const struct td_stock *of, int64_t elements)
 {
     size_t found = TD_NO_STOCK;
+    if (h->questions < h->stocks.count[side])
+        return TD_NO_STOCK;
+    h->questions -= h->stocks.count[side];
     for (size_t i = 0; i < h->stocks.count[side]; i++) {
         const struct td_stock *s = stock(h, side, i);
         if (!is_left(s) || s->module != of->module || s->elements != elements || s->layered != of->layered)
@@ -357,22 +388,33 @@ static void pair_modules(struct hearing *h)
     }
 }
 
-/* --- the same tensor twice ------------------------------------------------------------------------------ */
-
-static bool is_the_same(struct hearing *h, int side, const struct td_stock *x, const struct td_stock *y)
+static bool is_like(const struct td_stock *s, const struct td_stock *like)
 {
-    bool same = true;
-    struct td_arena scratch;
-    if (x->elements != y->elements || x->count != 1 || y->count != 1)
-        return false;
-    td_arena_init(&scratch, TD_MAX_METADATA);
-    struct td_sample p, q;
-    same = td_sample_take(&p, item_of(h, side, x, 0), NULL, &scratch) &&
-           td_sample_take(&q, item_of(h, side, y, 0), NULL, &scratch) && !p.constant &&
-           td_sample_error(&p, &q) <= 0;
-    td_arena_release(&scratch);
-    return same;
+    return is_left(s) && s->elements == like->elements && s->layered == like->layered;
 }
+
+/* The only templates left of a size, in as many layers: there is no other choice. */
+static void pair_last(struct hearing *h)
+{
+    for (size_t k = 0; k < h->stocks.count[0]; k++) {
+        struct td_stock *a = stock(h, 0, k);
+        size_t other = TD_NO_STOCK, rivals = 0;
+        for (size_t i = 0; i < h->stocks.count[0] && is_left(a); i++)
+            rivals += i != k && is_like(stock(h, 0, i), a);
+        for (size_t i = 0; i < h->stocks.count[1] && is_left(a); i++)
+            if (is_like(stock(h, 1, i), a)) {
+                rivals += other != TD_NO_STOCK;
+                other = i;
+            }
+        if (other == TD_NO_STOCK || rivals > 0 || stock(h, 1, other)->count != a->count)
+            continue;
+        struct td_bond bond = td_bond_of(&h->stocks, a, stock(h, 1, other));
+        if (bond.score >= 0)
+            pair_all(h, a, stock(h, 1, other), &bond, "the only ones of their size that were left", 0.8);
+    }
+}
+
+/* --- the same tensor twice ------------------------------------------------------------------------------ */
 
 /* A tied embedding is stored under two names on one side. Not where the other side still has one of that
  * size: then the equality may be the mistake. */
@@ -397,7 +439,7 @@ static tdbg_status pair_twins(struct hearing *h, enum td_which side, struct tdbg
 tdbg_status td_match_by_weights(struct td_matching *m, const char *argument, struct tdbg_error *error)
 {
     (void)argument;
-    struct hearing h = {.m = m};
+    struct hearing h = {.m = m, .cells = ALL_CELLS, .cuts = ALL_CUTS, .questions = ALL_QUESTIONS};
     TD_TRY(td_stocks_init(&h.stocks, m, error));
     if (h.stocks.count[0] == 0 || h.stocks.count[1] == 0)
         return TDBG_OK;
@@ -410,6 +452,7 @@ tdbg_status td_match_by_weights(struct td_matching *m, const char *argument, str
                 pair_fused(&h, side, stock(&h, side, k));
         }
     pair_modules(&h);
+    pair_last(&h);
     TD_TRY(pair_twins(&h, TD_SIDE_A, error));
     return pair_twins(&h, TD_SIDE_B, error);
 }
