@@ -2,6 +2,7 @@
 #include "report/diff_words.h"
 
 #include "base/number.h"
+#include "compare/diagnose/retrained.h"
 #include "compare/judge/between.h"
 #include "compare/name/name.h"
 
@@ -324,6 +325,39 @@ static void say_agreement(struct td_buffer *out, const struct td_diff *diff)
     td_buffer_puts(out, ".");
 }
 
+static void say_first(struct td_buffer *out, const struct td_diff *diff)
+{
+    const struct td_outcome *first = &diff->result.first->outcome;
+    say_place(out, diff);
+    say_size(out, diff->result.first);
+    if (first->diagnosis && first->cut != TD_CUT_MISSING)
+        say_diagnosis(out, first->diagnosis);
+    say_what_lies_between(out, diff);
+    say_what_follows(out, diff);
+    say_order(out, diff);
+}
+
+/* Two checkpoints have no first mistake; what stands out among their weights is one. */
+static bool say_retrained(struct td_buffer *out, const struct td_diff *diff)
+{
+    struct td_retrained r;
+    if (!td_retrained_find(&r, diff->result.pairs, diff->result.count))
+        return false;
+    td_buffer_printf(out, "The same architecture, other weights: %zu of %zu weights differ, %s. ", r.changed,
+                     r.weights, r.further ? "as training changes them" : "and have nothing in common");
+    if (r.odd_count == 0) {
+        td_buffer_puts(out, "None stands out, so the first to differ is no mistake. ");
+        return true;
+    }
+    td_buffer_puts(out, "Far less like its partner than the others: ");
+    for (size_t i = 0; i < r.odd_count && i < TD_MOST_ODD; i++)
+        td_buffer_printf(out, "%s%s", i ? ", " : "", r.odd[i]->name);
+    if (r.odd_count > TD_MOST_ODD)
+        td_buffer_printf(out, " and %zu more", r.odd_count - TD_MOST_ODD);
+    td_buffer_puts(out, ". Look there first. ");
+    return true;
+}
+
 void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
 {
     const struct td_summary *s = &diff->result.summary;
@@ -338,13 +372,8 @@ void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
         say_what_is_missing(out, diff);
         return;
     }
-    say_place(out, diff);
-    say_size(out, diff->result.first);
-    if (diff->result.first->outcome.diagnosis && diff->result.first->outcome.cut != TD_CUT_MISSING)
-        say_diagnosis(out, diff->result.first->outcome.diagnosis);
-    say_what_lies_between(out, diff);
-    say_what_follows(out, diff);
-    say_order(out, diff);
+    if (!say_retrained(out, diff))
+        say_first(out, diff);
     if (!s->enough) {
         td_buffer_puts(out, "Only ");
         td_diff_cover(out, s);
