@@ -18,6 +18,9 @@ static const double FINE = 1e-3, FINE_UNIT = 0x1p-20, HALF = 0.015, HALF_UNIT = 
  * tolerance of each other; the true pair is closer. */
 static const double AS_THEY_STAND = 4.5, REORDERED = 3.5, BUT_FOR_FACTORS = 3, A_DECADE = 1.5, DECADES = 3;
 
+/* Unrelated values of this many correlate by less than three standard deviations of chance. */
+static const double CHANCE = 3;
+
 static const double LIKENESS = 2.5, GRAM_LIKENESS = 0.3, NORM_RATIO = 0.3, MOST_NORM_RATIO = 0.6;
 static const double MEANS_SAME = 1.5, MEANS_PERHAPS = 1, MEANS_NEAR = 0.3, MEANS_OTHER = -1.5, MEANS_NEXT = 1,
                     BAG = 0.5;
@@ -193,8 +196,8 @@ static void weigh_layer(const struct td_kin *kin, const struct td_likeness *l, d
     if (!tally->any) {
         tally->any = true;
         tally->ratio = l->ratio;
-        out->likeness = l->cosine;
-        out->score += LIKENESS * l->cosine + GRAM_LIKENESS * fmax(l->shape, 0);
+        out->likeness = l->cosine > CHANCE / sqrt((double)l->count) ? l->cosine : 0;
+        out->score += LIKENESS * out->likeness + GRAM_LIKENESS * fmax(l->shape, 0);
     }
     if (points > out->equal) {
         out->equal = points;
