@@ -110,6 +110,17 @@ static const char *split(char *text, struct names sides[2])
     return chain;
 }
 
+/* Other names of a tensor are in no pair of their own; the first is the one that the pair has. */
+static void check_aliases(const struct td_aliases *aliases, const struct td_side *side,
+                          const struct td_item *item, size_t *seen, bool first)
+{
+    if (aliases->count && (!aliases->items || aliases->items[0] != item))
+        abort();
+    for (size_t k = 1; first && k < aliases->count; k++)
+        if (seen[aliases->items[k] - side->items]++)
+            abort();
+}
+
 static void check(const struct td_matches *matches, const struct td_side *side, bool of_a)
 {
     size_t *seen = calloc(side->count + 1, sizeof *seen);
@@ -123,6 +134,7 @@ static void check(const struct td_matches *matches, const struct td_side *side, 
         size_t at = (size_t)(item - side->items);
         if (seen[at]++ && (of_a ? m->fused_a : m->fused_b).of == 0)
             abort();
+        check_aliases(of_a ? &m->aliases_a : &m->aliases_b, side, item, seen, seen[at] == 1);
     }
     for (size_t i = 0; i < side->count; i++)
         if (!seen[i])

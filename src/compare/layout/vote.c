@@ -83,6 +83,7 @@ static void divide_release(struct division *d)
 {
     free(d->keys);
     free(d->members);
+    *d = (struct division){0};
 }
 
 static tdbg_status divide(struct division *out, const struct td_matches *matches,

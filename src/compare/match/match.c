@@ -329,11 +329,34 @@ static int compare_named(const void *x, const void *y)
     return strcmp(a->item->name, b->item->name);
 }
 
+/* All names of an item. */
+struct known_as {
+    const struct td_item *item;
+    struct td_aliases names;
+};
+
+static int compare_known(const void *x, const void *y)
+{
+    uintptr_t a = (uintptr_t)((const struct known_as *)x)->item;
+    uintptr_t b = (uintptr_t)((const struct known_as *)y)->item;
+    return (a > b) - (a < b);
+}
+
+static struct td_aliases aliases_of(const struct known_as *known, size_t count, const struct td_item *item)
+{
+    struct known_as key = {.item = item};
+    const struct known_as *found =
+        item && count ? bsearch(&key, known, count, sizeof key, compare_known) : NULL;
+    return found ? found->names : (struct td_aliases){0};
+}
+
 /* Gives every pair the other names of its two tensors; the name it goes by stands first. */
 static tdbg_status name_aliases(struct td_matching *m, struct tdbg_error *error)
 {
     struct named *list = td_arena_array(&m->scratch, m->alias_count + 1, sizeof *list);
-    if (!list)
+    struct known_as *known = td_arena_array(&m->scratch, m->alias_count + 1, sizeof *known);
+    size_t count = 0;
+    if (!list || !known)
         return td_fail_nomem(error);
     for (size_t i = 0; i < m->alias_count; i++) {
         const struct td_alias *alias = &m->aliases[i];
@@ -354,13 +377,13 @@ static tdbg_status name_aliases(struct td_matching *m, struct tdbg_error *error)
         items[0] = root;
         for (size_t k = 0; k < n; k++)
             items[k + 1] = list[i + k].item;
-        for (size_t p = 0; p < m->count; p++) {
-            struct td_match *match = &m->pairs[p];
-            if (list[i].which == TD_SIDE_A && match->a == root)
-                match->aliases_a = (struct td_aliases){items, n + 1};
-            if (list[i].which == TD_SIDE_B && match->b == root)
-                match->aliases_b = (struct td_aliases){items, n + 1};
-        }
+        known[count++] = (struct known_as){root, {items, n + 1}};
+    }
+    if (count)
+        qsort(known, count, sizeof *known, compare_known);
+    for (size_t p = 0; p < m->count; p++) {
+        m->pairs[p].aliases_a = aliases_of(known, count, m->pairs[p].a);
+        m->pairs[p].aliases_b = aliases_of(known, count, m->pairs[p].b);
     }
     return TDBG_OK;
 }
