@@ -317,11 +317,13 @@ static void pair_fused(struct hearing *h, int side, struct td_stock *whole)
     struct part parts[MAX_PARTS], next;
     int of = 0;
     int64_t elements = 0;
+    if (whole->elements > INT64_MAX / (MAX_PARTS + 1))
+        return;
     for (size_t k = 0; k < h->stocks.count[!side]; k++) {
         const struct td_stock *p = stock(h, !side, k);
         next = (struct part){.at = k};
         if (!is_left(p) || p->layered != whole->layered || p->elements >= whole->elements ||
-            p->count != whole->count || 8 * p->elements < whole->elements)
+            p->count != whole->count || p->elements < whole->elements / 8)
             continue;
         best_cut(h, side, whole, &next);
         if (next.fit < FITS_A_PART)
