@@ -23,7 +23,7 @@ static const double CORRELATES = 0.35, FITS_A_PART = 0.5;
 
 /* Cells of one assignment: 200 templates of one size on each side; of all; ways to cut; templates asked for
  * their module. More is left to the names. */
-enum { MOST_CELLS = 40000, ALL_CELLS = 100000, ALL_CUTS = 100000, ALL_QUESTIONS = 20000000 };
+enum { MOST_CELLS = 40000, ALL_CELLS = 100000, ALL_CUTS = 30000, ALL_QUESTIONS = 20000000 };
 
 /* A part that correlates by less in the first layer is not looked at in the others. */
 static const double WORTH_A_LOOK = 0.2;
