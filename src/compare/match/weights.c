@@ -23,7 +23,7 @@ static const double CORRELATES = 0.35, FITS_A_PART = 0.5;
 
 /* Cells of one assignment: 200 templates of one size on each side; of all; ways to cut; templates asked for
  * their module. More is left to the names. */
-enum { MOST_CELLS = 40000, ALL_CELLS = 100000, ALL_CUTS = 100000, ALL_QUESTIONS = 20000000 };
+enum { MOST_CELLS = 40000, ALL_CELLS = 100000, ALL_CUTS = 30000, ALL_QUESTIONS = 20000000 };
 
 /* A part that correlates by less in the first layer is not looked at in the others. */
 static const double WORTH_A_LOOK = 0.2;
@@ -317,11 +317,13 @@ static void pair_fused(struct hearing *h, int side, struct td_stock *whole)
     struct part parts[MAX_PARTS], next;
     int of = 0;
     int64_t elements = 0;
+    if (whole->elements > INT64_MAX / (MAX_PARTS + 1))
+        return;
     for (size_t k = 0; k < h->stocks.count[!side]; k++) {
         const struct td_stock *p = stock(h, !side, k);
         next = (struct part){.at = k};
         if (!is_left(p) || p->layered != whole->layered || p->elements >= whole->elements ||
-            p->count != whole->count || 8 * p->elements < whole->elements)
+            p->count != whole->count || p->elements < whole->elements / 8)
             continue;
         best_cut(h, side, whole, &next);
         if (next.fit < FITS_A_PART)
