@@ -6,6 +6,7 @@
 #include "cli/skips.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "compare/name/name.h"
 #include "report/diff_words.h"
 
 #include <math.h>
@@ -36,7 +37,35 @@ static enum style verdict_style(const struct td_pair *p)
     }
 }
 
-static void add_row(struct table *table, const struct td_diff *diff, const struct td_pair *p)
+/* Columns that are not in every table. */
+enum { LAYER = 1, STAGE = 2, IN_B = 3 };
+
+/* What the table has to tell: only what is in sight counts. */
+struct told {
+    bool layered; /* some pairs have a layer */
+    bool renamed; /* some have another name in B */
+};
+
+static const char *verdict_words(enum td_verdict verdict)
+{
+    return verdict == TD_ONLY_A ? "only in A" : verdict == TD_ONLY_B ? "only in B" : td_verdict_name(verdict);
+}
+
+/* Without the kind of its file, which would take the room of what tells it apart. */
+static void add_name(struct table *table, const char *name)
+{
+    struct td_name parts = td_name_split(name);
+    struct td_buffer text;
+    td_buffer_init(&text, 1 << 20);
+    td_buffer_append(&text, parts.file, parts.stem);
+    if (parts.key)
+        td_buffer_printf(&text, ":%s", parts.key);
+    table_cell(table, text.failed ? name : td_buffer_text(&text));
+    td_buffer_release(&text);
+}
+
+static void add_row(struct table *table, const struct told *told, const struct td_diff *diff,
+                    const struct td_pair *p)
 {
     char shape[SHAPE_TEXT];
     const struct td_item *item = p->a ? p->a : p->b;
@@ -46,7 +75,12 @@ static void add_row(struct table *table, const struct td_diff *diff, const struc
         table_cellf(table, "%lld", (long long)p->layer);
     else
         table_cell(table, "");
-    table_cell(table, p->layer >= 0 ? p->stage : p->name);
+    /* What only B has stands under B's names, where these have a column. */
+    table_cell(table, told->renamed && !p->a ? "" : p->layer >= 0 ? p->stage : p->name);
+    if (told->renamed && (!p->a || td_pair_renamed(p)))
+        add_name(table, p->b->name);
+    else
+        table_cell(table, "");
     table_cell(table, text_shape(shape, measured ? &p->layout->shape : &item->parts[0]->shape));
     if (measured &&
         p->outcome.metrics.paired > 0) { /* else no two values are both finite, and zeros would mislead */
@@ -61,7 +95,7 @@ static void add_row(struct table *table, const struct td_diff *diff, const struc
         for (int i = 0; i < 4; i++)
             table_cell(table, "");
     }
-    table_cell_styled(table, verdict_style(p), td_verdict_name(p->outcome.ruling.verdict));
+    table_cell_styled(table, verdict_style(p), verdict_words(p->outcome.ruling.verdict));
     const char *why = p->outcome.diagnosis ? td_mistake_name(p->outcome.diagnosis->list[0].kind)
                       : p->outcome.origin == TD_INHERITED ? "inherited"
                                                           : "";
@@ -73,12 +107,34 @@ static bool matters(const struct td_pair *p)
     return p->outcome.ruling.verdict == TD_DIVERGED || p->outcome.ruling.verdict == TD_ERROR;
 }
 
+/* A pair is a row if it is asked for; without -v only the first ROWS of them. */
+static bool is_listed(const struct cli *cli, const struct td_pair *p, td_pair_filter *filter)
+{
+    return filter ? filter(p) : cli->verbose || matters(p);
+}
+
+static struct told what_is_told(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
+{
+    struct told told = {0};
+    size_t shown = 0;
+    for (size_t i = 0; i < diff->result.count && (cli->verbose || shown < ROWS); i++) {
+        const struct td_pair *p = &diff->result.pairs[i];
+        if (!is_listed(cli, p, filter))
+            continue;
+        told.layered = told.layered || p->layer >= 0;
+        told.renamed = told.renamed || td_pair_renamed(p);
+        shown++;
+    }
+    return told;
+}
+
 static bool print_pairs(const struct cli *cli, const struct td_diff *diff, td_pair_filter *filter)
 {
     static const struct column columns[] = {
         {.title = ""},
-        {.title = "layer", .right = true},
-        {.title = "stage", .elastic = true},
+        [LAYER] = {.title = "layer", .right = true},
+        [STAGE] = {.title = "stage", .elastic = true},
+        [IN_B] = {.title = "in B", .elastic = true},
         {.title = "shape", .drop = 3},
         {.title = "rel error", .right = true},
         {.title = "floor", .right = true, .drop = 2},
@@ -89,24 +145,24 @@ static bool print_pairs(const struct cli *cli, const struct td_diff *diff, td_pa
     };
     struct table table;
     size_t shown = 0, left = 0;
-    bool layered = false;
+    const struct told told = what_is_told(cli, diff, filter);
     table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < diff->result.count; i++) {
         const struct td_pair *p = &diff->result.pairs[i];
-        if (filter ? !filter(p) : !cli->verbose && !matters(p))
+        if (!is_listed(cli, p, filter))
             continue;
         if (!cli->verbose && shown == ROWS) {
             left++;
             continue;
         }
-        layered = layered || p->layer >= 0;
-        add_row(&table, diff, p);
+        add_row(&table, &told, diff, p);
         shown++;
     }
     bool ok = true;
     if (shown) {
         putchar('\n');
-        ok = table_print(&table, &cli->out, layered ? 0 : 1u << 1);
+        ok = table_print(&table, &cli->out,
+                         (told.layered ? 0 : 1u << LAYER) | (told.renamed ? 0 : 1u << IN_B));
         if (left)
             printf("%sand %zu more; -v shows all%s\n", term_style(&cli->out, STYLE_DIM), left,
                    term_style(&cli->out, STYLE_PLAIN));

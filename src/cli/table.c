@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, LEAST_ELASTIC = 12, MAX_COLUMNS = 64 };
+/* An elastic column is worth WANTED columns before others are left out for it, and less where there are more.
+ */
+enum { GAP = 2, LEAST_ELASTIC = 12, WANTED = 24, WANTED_OF_MANY = 16, MAX_COLUMNS = 64 };
 
 void table_init(struct table *t, const struct column *columns, size_t column_count)
 {
@@ -58,35 +60,64 @@ static void measure(const struct table *t, size_t *widths)
 
 static size_t total_width(const struct table *t, const size_t *widths, uint64_t hidden)
 {
-    size_t total = 0;
+    size_t total = 0, columns = 0;
     for (size_t c = 0; c < t->column_count; c++)
         if (!(hidden >> c & 1))
-            total += widths[c] + (total ? GAP : 0);
+            total += widths[c] + (columns++ ? GAP : 0); /* behind an empty column, too */
     return total;
 }
 
-/* Makes the table fit: which columns to leave out, and how wide the elastic one may be. */
+static bool is_elastic(const struct table *t, size_t c, uint64_t hidden)
+{
+    return t->columns[c].elastic && !(hidden >> c & 1);
+}
+
+/* What the elastic columns take together where each has at most `most`. */
+static size_t elastic_width(const struct table *t, const size_t *widths, uint64_t hidden, size_t most)
+{
+    size_t total = 0;
+    for (size_t c = 0; c < t->column_count; c++)
+        if (is_elastic(t, c, hidden))
+            total += widths[c] < most ? widths[c] : most;
+    return total;
+}
+
+/* Narrows the elastic columns, the widest first, until they take `room` together. */
+static void narrow(const struct table *t, size_t *widths, uint64_t hidden, size_t room)
+{
+    size_t most = LEAST_ELASTIC;
+    while (elastic_width(t, widths, hidden, most + 1) <= room &&
+           elastic_width(t, widths, hidden, most) < elastic_width(t, widths, hidden, SIZE_MAX))
+        most++;
+    size_t taken = elastic_width(t, widths, hidden, most), spare = room > taken ? room - taken : 0;
+    for (size_t c = 0; c < t->column_count; c++) {
+        if (!is_elastic(t, c, hidden) || widths[c] <= most)
+            continue;
+        widths[c] = most + (spare > 0);
+        spare -= spare > 0;
+    }
+}
+
+/* Makes the table fit: which columns to leave out, and how wide the elastic ones may be. */
 static uint64_t fit(const struct table *t, size_t *widths, size_t width, uint64_t hidden)
 {
-    size_t elastic = 0;
-    while (elastic + 1 < t->column_count && !t->columns[elastic].elastic)
-        elastic++;
     for (;;) {
-        size_t total = total_width(t, widths, hidden), least = widths[elastic];
+        size_t total = total_width(t, widths, hidden), elastic = 0;
         if (total <= width)
             return hidden;
-        if (least > LEAST_ELASTIC)
-            least = LEAST_ELASTIC;
         /* A name is worth more than a column that can be asked for. */
         size_t droppable = t->column_count;
-        for (size_t c = 0; c < t->column_count; c++)
+        for (size_t c = 0; c < t->column_count; c++) {
+            elastic += is_elastic(t, c, hidden);
             if (!(hidden >> c & 1) && t->columns[c].drop &&
                 (droppable == t->column_count || t->columns[c].drop > t->columns[droppable].drop))
                 droppable = c;
-        size_t wanted = widths[elastic] < 2 * LEAST_ELASTIC ? widths[elastic] : 2 * LEAST_ELASTIC;
-        size_t room = total - widths[elastic] < width ? width - (total - widths[elastic]) : 0;
+        }
+        size_t fixed = total - elastic_width(t, widths, hidden, SIZE_MAX);
+        size_t room = fixed < width ? width - fixed : 0;
+        size_t wanted = elastic_width(t, widths, hidden, elastic > 1 ? WANTED_OF_MANY : WANTED);
         if (room >= wanted || droppable == t->column_count) {
-            widths[elastic] = room > least ? room : least;
+            narrow(t, widths, hidden, room);
             return hidden;
         }
         hidden |= UINT64_C(1) << droppable;

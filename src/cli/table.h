@@ -1,7 +1,7 @@
 /* table.h: rows of text cells, printed in columns that fit the terminal.
  *
  * Where the terminal is too narrow, columns marked optional go first (the highest `drop` first), then the
- * elastic column is shortened in the middle of its texts.
+ * elastic columns, the widest first, are shortened in the middle of their texts.
  */
 #ifndef TD_CLI_TABLE_H
 #define TD_CLI_TABLE_H

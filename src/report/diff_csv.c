@@ -1,6 +1,7 @@
 /* diff_csv.c: see diff_csv.h. Quoting as RFC 4180 has it; numbers read back to the same double. */
 #include "report/diff_csv.h"
 
+#include "base/buffer.h"
 #include "base/number.h"
 
 #include <string.h>
@@ -37,6 +38,37 @@ static void put_shape(FILE *out, const struct td_item *item)
         fprintf(out, "%s%lld", i ? "x" : "", (long long)shape->size[i]);
 }
 
+/* The other names of a tensor, one in each line of the cell. */
+static void put_aliases(FILE *out, const struct td_aliases *names)
+{
+    struct td_buffer text;
+    td_buffer_init(&text, 1 << 20);
+    for (size_t i = 1; names->items && i < names->count; i++)
+        td_buffer_printf(&text, "%s%s", i > 1 ? "\n" : "", names->items[i]->name);
+    putc(',', out);
+    put_text(out, td_buffer_text(&text));
+    td_buffer_release(&text);
+}
+
+/* What belongs to what, and what says so. Behind the rest: who reads columns by number finds them as before.
+ */
+static void put_pairing(FILE *out, const struct td_pair *p)
+{
+    const char *evidence = p->match && p->match->evidence ? p->match->evidence : "";
+    const char *const texts[] = {p->a ? p->a->name : "", p->b ? p->b->name : "", evidence};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        putc(',', out);
+        put_text(out, texts[i]);
+    }
+    if (p->match && p->a && p->b)
+        put_number(out, p->match->sure);
+    else
+        putc(',', out);
+    static const struct td_aliases none;
+    put_aliases(out, p->match ? &p->match->aliases_a : &none);
+    put_aliases(out, p->match ? &p->match->aliases_b : &none);
+}
+
 static void put_row(FILE *out, const struct td_diff *diff, const struct td_pair *p)
 {
     const struct td_metrics *m = &p->outcome.metrics;
@@ -70,6 +102,7 @@ static void put_row(FILE *out, const struct td_diff *diff, const struct td_pair 
     }
     putc(',', out);
     put_text(out, p->outcome.ruling.reason);
+    put_pairing(out, p);
     fputs("\r\n", out);
 }
 
@@ -78,7 +111,7 @@ void td_diff_csv(FILE *out, const struct td_diff *diff)
     fputs(
         "index,layer,stage,name,strategy,verdict,diagnosis,dtype_a,dtype_b,shape_a,shape_b,max_abs,mean_abs,"
         "max_rel,mean_rel,mse,rmse,cosine,rel_l2,snr_db,floor,beyond,count,nan_a,nan_b,inf_a,inf_b,"
-        "reason\r\n",
+        "reason,name_a,name_b,evidence,sure,aliases_a,aliases_b\r\n",
         out);
     for (size_t i = 0; i < diff->result.count; i++)
         put_row(out, diff, &diff->result.pairs[i]);

@@ -19,6 +19,32 @@ void td_junit_findings(FILE *out, const struct td_diagnosis *diagnosis)
     }
 }
 
+static void put_property(FILE *out, const char *name, const char *value)
+{
+    fprintf(out, "<property name=\"%s\" value=\"", name);
+    td_markup_text(out, value);
+    fputs("\"/>", out);
+}
+
+/* Which tensors the case is about, where its own name does not say it, and how sure that is. */
+static void put_pairing(FILE *out, const struct td_pair *p)
+{
+    struct td_buffer doubt;
+    td_buffer_init(&doubt, 1 << 12);
+    bool doubtful = td_pair_doubt(&doubt, p->match);
+    if (doubtful || td_pair_renamed(p)) {
+        fputs("<properties>", out);
+        put_property(out, "a", p->a->name);
+        put_property(out, "b", p->b->name);
+        if (doubtful)
+            put_property(out, "doubt", td_buffer_text(&doubt));
+        if (p->match && p->match->evidence)
+            put_property(out, "evidence", p->match->evidence);
+        fputs("</properties>", out);
+    }
+    td_buffer_release(&doubt);
+}
+
 static void put_case(FILE *out, const struct td_pair *p)
 {
     char class[32] = "tensors";
@@ -29,6 +55,7 @@ static void put_case(FILE *out, const struct td_pair *p)
     fputs("\" name=\"", out);
     td_markup_text(out, p->stage);
     fputs("\">", out);
+    put_pairing(out, p);
     static const char *const elements[] = {
         [TD_DIVERGED] = "failure", [TD_ERROR] = "error", [TD_ONLY_A] = "skipped", [TD_ONLY_B] = "skipped"};
     const char *element = elements[p->outcome.ruling.verdict];

@@ -2,7 +2,9 @@
 #include "report/diff_words.h"
 
 #include "base/number.h"
+#include "compare/diagnose/retrained.h"
 #include "compare/judge/between.h"
+#include "compare/name/name.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -136,28 +138,51 @@ static void say_diagnosis(struct td_buffer *out, const struct td_diagnosis *d)
         td_buffer_printf(out, "%c%s. ", advice[f->kind][0] - 'a' + 'A', advice[f->kind] + 1);
 }
 
+/* Of what is told about the pair nothing holds if it is none. */
+static void say_doubt(struct td_buffer *out, const struct td_pair *p)
+{
+    struct td_buffer doubt;
+    td_buffer_init(&doubt, 1 << 12);
+    if (td_pair_doubt(&doubt, p->match)) {
+        td_buffer_printf(out, "The two may not belong together (%s", td_buffer_text(&doubt));
+        if (p->match->evidence)
+            td_buffer_printf(out, ": %s", p->match->evidence);
+        td_buffer_puts(out, "). ");
+    }
+    td_buffer_release(&doubt);
+}
+
 /* Only where the order is known is one of them the first. */
 static void say_place(struct td_buffer *out, const struct td_diff *diff)
 {
+    const struct td_pair *first = diff->result.first;
+    bool ordered = diff->side_a.order != TD_ORDER_UNKNOWN, more = diff->result.summary.diverged > 1;
     char place[256];
-    place_of(place, sizeof place, diff->result.first);
-    if (diff->side_a.order != TD_ORDER_UNKNOWN)
-        td_buffer_printf(out, "First divergence: %s. ", place);
-    else if (diff->result.summary.diverged > 1)
-        td_buffer_printf(
-            out, "Largest divergence: %s; nothing tells in which order the tensors were computed. ", place);
-    else
-        td_buffer_printf(out, "The only divergence: %s. ", place);
+    place_of(place, sizeof place, first);
+    td_buffer_printf(out, "%s divergence: %s", ordered ? "First" : more ? "Largest" : "The only", place);
+    if (td_pair_renamed(first))
+        td_buffer_printf(out, " (in B: %s)", first->b->name);
+    td_buffer_puts(out,
+                   !ordered && more ? "; nothing tells in which order the tensors were computed. " : ". ");
+    say_doubt(out, first);
 }
 
-static void say_names(struct td_buffer *out, const struct td_between *between, bool in_b)
+/* A few names, A's first. */
+static void say_names(struct td_buffer *out, const struct td_between *between)
 {
-    size_t shown = between->count[in_b] < TD_BETWEEN_NAMES ? between->count[in_b] : TD_BETWEEN_NAMES;
-    for (size_t i = 0; i < shown; i++)
-        td_buffer_printf(out, "%s%s", i ? ", " : "", between->names[in_b][i]);
-    if (between->count[in_b] > shown)
-        td_buffer_printf(out, " and %zu more", between->count[in_b] - shown);
-    td_buffer_printf(out, " (only in %c)", in_b ? 'B' : 'A');
+    enum { NAMES = 3 };
+    for (int side = 0; side < 2; side++) {
+        size_t count = between->count[side], shown = count < NAMES ? count : NAMES;
+        if (count == 0)
+            continue;
+        if (side && between->count[0])
+            td_buffer_puts(out, "; ");
+        for (size_t i = 0; i < shown; i++)
+            td_buffer_printf(out, "%s%s", i ? ", " : "", between->names[side][i]);
+        if (count > shown)
+            td_buffer_printf(out, " and %zu more", count - shown);
+        td_buffer_printf(out, " of %c", side ? 'B' : 'A');
+    }
 }
 
 /* The mistake may be in what nobody compared. */
@@ -165,16 +190,13 @@ static void say_what_lies_between(struct td_buffer *out, const struct td_diff *d
 {
     struct td_between between;
     td_between_find(&between, diff->result.pairs, diff->result.first, diff->side_a.order);
-    if (between.count[0] + between.count[1] == 0)
+    size_t count = between.count[0] + between.count[1];
+    if (count == 0)
         return;
-    td_buffer_puts(out, "Between it and the last tensor before it that agrees lies what has no partner: ");
-    if (between.count[0])
-        say_names(out, &between, false);
-    if (between.count[0] && between.count[1])
-        td_buffer_puts(out, "; ");
-    if (between.count[1])
-        say_names(out, &between, true);
-    td_buffer_puts(out, ". The mistake may be in there. ");
+    td_buffer_printf(out, "Before it, %zu %s no partner (", count,
+                     count == 1 ? "tensor has" : "tensors have");
+    say_names(out, &between);
+    td_buffer_puts(out, "): the mistake may be in there. ");
 }
 
 /* What the order rests on, where the names do not show it. */
@@ -244,13 +266,28 @@ void td_diff_cover(struct td_buffer *out, const struct td_summary *s)
     td_buffer_puts(out, " of B have a partner");
 }
 
+static bool same_text(const char *a, size_t length_a, const char *b, size_t length_b)
+{
+    return length_a == length_b && memcmp(a, b, length_a) == 0;
+}
+
+bool td_pair_renamed(const struct td_pair *pair)
+{
+    if (!pair->a || !pair->b)
+        return false;
+    struct td_name a = td_name_split(pair->a->name), b = td_name_split(pair->b->name);
+    if (!a.key != !b.key || (a.key && strcmp(a.key, b.key) != 0))
+        return true;
+    return !same_text(a.file, a.stem, b.file, b.stem);
+}
+
 bool td_pair_doubt(struct td_buffer *out, const struct td_match *match)
 {
     static const double beyond_doubt = 0.9;
     if (!match || !match->a || !match->b || match->sure >= beyond_doubt)
         return false;
     td_buffer_printf(out, "paired by %s, %.0f %% sure", td_strategy_name(match->strategy),
-                     floor(100 * match->sure));
+                     floor(100 * match->sure + 1e-9)); /* 0.29 is a little less than 29 hundredths */
     return true;
 }
 
@@ -288,6 +325,39 @@ static void say_agreement(struct td_buffer *out, const struct td_diff *diff)
     td_buffer_puts(out, ".");
 }
 
+static void say_first(struct td_buffer *out, const struct td_diff *diff)
+{
+    const struct td_outcome *first = &diff->result.first->outcome;
+    say_place(out, diff);
+    say_size(out, diff->result.first);
+    if (first->diagnosis && first->cut != TD_CUT_MISSING)
+        say_diagnosis(out, first->diagnosis);
+    say_what_lies_between(out, diff);
+    say_what_follows(out, diff);
+    say_order(out, diff);
+}
+
+/* Two checkpoints have no first mistake; what stands out among their weights is one. */
+static bool say_retrained(struct td_buffer *out, const struct td_diff *diff)
+{
+    struct td_retrained r;
+    if (!td_retrained_find(&r, diff->result.pairs, diff->result.count))
+        return false;
+    td_buffer_printf(out, "The same architecture, other weights: %zu of %zu weights differ, %s. ", r.changed,
+                     r.weights, r.further ? "as training changes them" : "and have nothing in common");
+    if (r.odd_count == 0) {
+        td_buffer_puts(out, "None stands out, so the first to differ is no mistake. ");
+        return true;
+    }
+    td_buffer_puts(out, "Far less like its partner than the others: ");
+    for (size_t i = 0; i < r.odd_count && i < TD_MOST_ODD; i++)
+        td_buffer_printf(out, "%s%s", i ? ", " : "", r.odd[i]->name);
+    if (r.odd_count > TD_MOST_ODD)
+        td_buffer_printf(out, " and %zu more", r.odd_count - TD_MOST_ODD);
+    td_buffer_puts(out, ". Look there first. ");
+    return true;
+}
+
 void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
 {
     const struct td_summary *s = &diff->result.summary;
@@ -302,13 +372,8 @@ void td_diff_conclude(struct td_buffer *out, const struct td_diff *diff)
         say_what_is_missing(out, diff);
         return;
     }
-    say_place(out, diff);
-    say_size(out, diff->result.first);
-    if (diff->result.first->outcome.diagnosis && diff->result.first->outcome.cut != TD_CUT_MISSING)
-        say_diagnosis(out, diff->result.first->outcome.diagnosis);
-    say_what_lies_between(out, diff);
-    say_what_follows(out, diff);
-    say_order(out, diff);
+    if (!say_retrained(out, diff))
+        say_first(out, diff);
     if (!s->enough) {
         td_buffer_puts(out, "Only ");
         td_diff_cover(out, s);

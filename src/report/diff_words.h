@@ -11,6 +11,9 @@ void td_diff_summarise(struct td_buffer *out, const struct td_diff *diff);
 /* "98 % of A and 100 % of B have a partner"; rounded down, so that 100 % are all. */
 void td_diff_cover(struct td_buffer *out, const struct td_summary *summary);
 
+/* That the tensor has another name in B, not only another kind of file: both are worth telling. */
+bool td_pair_renamed(const struct td_pair *pair);
+
 /* How a pair was found where that is in doubt: "paired by shape, 72 % sure". False: there is no doubt. */
 bool td_pair_doubt(struct td_buffer *out, const struct td_match *match);
 

@@ -36,7 +36,7 @@ before(async () => {
     empty: { shape: [0, 4], values: [] }, tiny: { shape: [8, 8], values: noise(64, 7).map((v) => v * 1e-30) },
     longer: { shape: [4, 7, 6], values: noise(168, 9) },
   });
-  id = await bench.compare(a, b);
+  id = await bench.compare(a, b, { match: "exact" });
   const { pairs } = await bench.json("GET", `/comparisons/${id}/result`);
   indexOf = (name) => pairs.find((pair) => pair.name === name).index;
 });

@@ -64,7 +64,7 @@ test("a pair made by hand of the last two can still be taken back", async () => 
 });
 
 test("a row without a partner dragged onto one of the other side makes a pair", async () => {
-  const id = await bench.compare(left, right);
+  const id = await bench.compare(left, right, { match: "exact" });
   const page = await bench.page(`/c/${id}?group=none`);
   const first = page.locator(".row.only_a").first(), other = page.locator(".row.only_b").last();
   await first.hover();
@@ -123,6 +123,35 @@ test("the dialog says what a pair means for the other layers", async () => {
   await page.getByLabel("In every layer").uncheck();
   await page.getByRole("button", { name: "Pair and compare again" }).click();
   await page.locator(".chip.unmatched", { hasText: "14 unmatched" }).waitFor();
+  await bench.quiet(page);
+});
+
+test("a pair made by dragging can be undone, in every layer at once", async () => {
+  const before = [{ a: "model.layers.0.k_proj", b: "Zk-1" }];
+  const id = await bench.compare(...engines(), { match: "exact", pairs: before });
+  const page = await bench.page(`/c/${id}?group=none`);
+  const row = (name) => page.locator(".row.pair", { hasText: name });
+  await page.locator(".chip.unmatched", { hasText: "14 unmatched" }).waitFor();
+  await dragOnto(page, row("model.layers.2.q_proj"), row("Zq-3"));
+  await page.locator(".chip.unmatched", { hasText: "6 unmatched" }).waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.locator(".chip.unmatched", { hasText: "14 unmatched" }).waitFor();
+  assert.deepEqual((await bench.json("GET", `/comparisons/${id}`)).settings.pairs, before);
+  await page.getByRole("button", { name: "Undo" }).waitFor({ state: "detached" });
+  await bench.quiet(page);
+});
+
+test("the name in B is told where it is another: in the answer, in the list, and of what only B has", async () => {
+  const values = (factor) => noise(40, 3).map((v) => v * factor);
+  const from = safetensors(bench.path("names_a.safetensors"), { first: { shape: [4, 10], values: noise(40, 1) }, second: { shape: [4, 10], values: values(1) } });
+  const to = safetensors(bench.path("names_b.safetensors"), { erst: { shape: [4, 10], values: noise(40, 1) }, zweit: { shape: [4, 10], values: values(2) }, dritt: { shape: [3], values: [1, 2, 3] } });
+  const id = await bench.compare(from, to, { match: "manual", pairs: [{ a: "first", b: "erst" }, { a: "second", b: "zweit" }] });
+  const page = await bench.page(`/c/${id}?group=none`);
+  await page.locator(".first-card .other", { hasText: "in B zweit" }).waitFor();
+  await page.locator(".row.pair", { hasText: "second" }).locator(".partner", { hasText: "zweit" }).waitFor();
+  const column = async (locator) => (await locator.boundingBox()).x;
+  const partner = await column(page.locator(".partner", { hasText: "zweit" }));
+  assert.ok(Math.abs((await column(page.locator(".row.only_b .own"))) - partner) < 2, "what only B has stands under B's names");
   await bench.quiet(page);
 });
 
@@ -208,7 +237,7 @@ async function download(page, name) {
 }
 
 test("reports are downloaded; the HTML one opens again by itself, the pairs are taken in again", async () => {
-  const id = await bench.compare(left, right);
+  const id = await bench.compare(left, right, { match: "exact" });
   const page = await bench.page(`/c/${id}`);
   const result = await bench.json("GET", `/comparisons/${id}/result`);
   assert.deepEqual(JSON.parse(readFileSync(await download(page, /^JSON/), "utf8")).summary, result.summary);

@@ -212,7 +212,7 @@ USAGE = " (see 'tdbg diff --help')"
     (["--threshold", "2"], "a threshold of 2; similarity lies between 0 and 1"),
     (["--threshold", "0"], "a threshold of 0, at which all names are alike; it is above 0"),
     (["--top", "1001"], "1001 worst elements of a pair; at most 1000 are kept"),
-    (["--match", "best"], "no matching strategy 'best' (auto, stage, value, exact, fuzzy, fused, shape, regex:FROM=>TO, "
+    (["--match", "best"], "no matching strategy 'best' (auto, stage, value, exact, fuzzy, fused, shape, weights, regex:FROM=>TO, "
                           "program:COMMAND, manual)"),
     (["--match", "exact:x"], "matching strategy exact takes no argument"),
     (["--match", "regex"], "matching strategy regex needs an argument: regex:…"),

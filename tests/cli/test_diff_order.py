@@ -290,7 +290,7 @@ def test_what_has_no_partner_before_the_first_divergence_is_named(tdbg, tmp_path
     answer = compare(tdbg, tmp_path / "a.npz", tmp_path / "b.npz", status=1)
     assert answer["first_divergence"]["unpaired_before"] == {"a": ["neck"], "b": [], "count": 1}
     text = " ".join(tdbg.text("diff", "-q", tmp_path / "a.npz", tmp_path / "b.npz", status=1).split())
-    assert "no partner: neck (only in A). The mistake may be in there." in text
+    assert "Before it, 1 tensor has no partner (neck of A): the mistake may be in there." in text
     del a["neck"]
     np.savez(tmp_path / "a.npz", **a)
     assert "unpaired_before" not in compare(tdbg, tmp_path / "a.npz", tmp_path / "b.npz", status=1)["first_divergence"]

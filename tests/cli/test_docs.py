@@ -1,7 +1,10 @@
-"""docs/walkthrough.md and record.md show what tdbg really prints: every command in them is run, in order, and answers as written."""
+"""docs/walkthrough.md, record.md and matching.md show what tdbg really prints: every command in them is run, in order, and
+answers as written. In matching.md `cat FILE` is what the reader writes into that file.
+"""
 import re
 import shlex
 import subprocess
+import sys
 
 import pytest
 
@@ -32,6 +35,27 @@ def test_commands(tdbg, tmp_path, page, least):
             assert done.stdout.strip("\n") == shown, words
         ran += 1
     assert ran >= least
+
+
+def test_matching(tdbg, tmp_path):
+    pytest.importorskip("numpy")
+    ran = 0
+    for words, shown in examples("matching.md"):
+        if words[0] == "cat":
+            (tmp_path / words[1]).write_text(shown + "\n")
+            continue
+        first, _, second = " ".join(words).partition(" | ")
+        if first.startswith("tdbg "):
+            done = tdbg.run(*first.split()[1:], cwd=tmp_path)
+            assert done.returncode == 1, (words, done.stderr)
+            answer = done.stdout
+            ran += 1
+        for script in filter(None, (first if first.startswith("python3 ") else "", second)):
+            assert script.startswith("python3 "), words
+            answer = subprocess.run([sys.executable, *script.split()[1:]], cwd=tmp_path, check=True, stdout=subprocess.PIPE,
+                                    input=answer if second else "", text=True).stdout
+        assert [line.rstrip() for line in answer.strip("\n").split("\n")] == shown.split("\n"), words
+    assert ran >= 7
 
 
 def test_links():

@@ -244,6 +244,22 @@ def test_pairs_by_hand(server, sides, tdbg):
         (p["a"], p["b"]) for p in result(server, comparison)["pairs"]]
 
 
+def test_pairs_by_hand_one_after_the_other(server, tmp_path):
+    """A's keys are in alphabetical order, B's are not: the order is B's. Each list is held against what lies open."""
+    for name, keys in ("a", ["qux_1", "qux_2", "qux_3"]), ("b", ["un", "deux", "trois"]):
+        np.savez(tmp_path / f"{name}.npz", **{key: np.arange(4.0) + i for i, key in enumerate(keys)})
+    comparison = finished(server, tmp_path / "a.npz", tmp_path / "b.npz", {"match": "exact"})
+    pairs = []
+    for a, b in ("qux_1", "trois"), ("qux_2", "un"), ("qux_3", "deux"):
+        pairs.append({"a": a, "b": b})
+        assert server.get(f"{COMPARISONS}/{comparison}/pairs/0").status == 200  # now it lies open
+        assert server.put(f"{COMPARISONS}/{comparison}/settings", {"match": "exact", "pairs": pairs}).status == 202
+        rest(server, comparison)
+        found = result(server, comparison)["pairs"]
+        assert sorted((p["a"]["name"], p["b"]["name"]) for p in found if p["a"] and p["b"]) == sorted(
+            (p["a"], p["b"]) for p in pairs)
+
+
 def test_pairs_for_all_layers(server, sides):
     settings = {"pairs": [{"a": "{L}_query.npy", "b": "{L}_key.npy"}], "match": "manual"}
     comparison = finished(server, *sides, settings)

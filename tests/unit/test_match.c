@@ -355,10 +355,10 @@ static void assert_refused(const char *strategy, tdbg_status status, const char 
 static void bad_chains(void **state)
 {
     (void)state;
-    assert_refused(
-        "stage,nonsense", TDBG_MISUSE,
-        "no matching strategy 'nonsense' (auto, stage, value, exact, fuzzy, fused, shape, regex:FROM=>TO, "
-        "program:COMMAND, manual)");
+    assert_refused("stage,nonsense", TDBG_MISUSE,
+                   "no matching strategy 'nonsense' (auto, stage, value, exact, fuzzy, fused, shape, "
+                   "weights, regex:FROM=>TO, "
+                   "program:COMMAND, manual)");
     assert_refused("regex", TDBG_MISUSE, "matching strategy regex needs an argument: regex:…");
     assert_refused("exact:x", TDBG_MISUSE, "matching strategy exact takes no argument");
     assert_refused("regex:abc", TDBG_MISUSE, "rule 'abc' is not regex:FROM=>TO");

@@ -46,7 +46,7 @@ export const percent = (share: number) => `${Math.round(share * 100)} %`;
 const ROUNDING = 1e-13;
 
 /** A share that is rounded down: 100 % are all. */
-export const shareText = (share: number) => (share > 0 && share < 0.01 ? "<1 %" : `${Math.floor(share * 100)} %`);
+export const shareText = (share: number) => (share > 0 && share < 0.01 ? "<1 %" : `${Math.floor(share * 100 + 1e-9)} %`);
 
 /** Cosine near 1 says nothing in three digits: what is missing from 1 does. */
 export function similarity(x: Num): string {

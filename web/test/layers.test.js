@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { arrange } from "../src/pairs/arrange";
-import { aliasesOf, doubtOf, everyLayer, layeredOf, templateOf } from "../src/pairs/layers";
+import { aliasesOf, doubtOf, everyLayer, foundBy, isRenamed, layeredOf, templateOf } from "../src/pairs/layers";
 
 const side = (name) => (name ? { name, dtype: "float32", shape: [2] } : null);
 const pair = (index, layer, a, b, more = {}) => ({
@@ -48,4 +48,11 @@ test("doubt below nine in ten, and never of what has no partner; the other names
   assert.deepEqual([0.95, 0.9, 0.72, undefined].map((sure) => doubtOf(pair(0, 0, "a", "b", { sure }))), [null, null, 0.72, null]);
   assert.equal(doubtOf(pair(0, 0, "a", null, { sure: 0 })), null);
   assert.deepEqual(aliasesOf(pair(0, 0, "a", "b", { aliases: { a: ["x", "a"], b: [] } }), "a"), ["x"]);
+});
+
+test("another name in B is one that differs in more than the ending of its file", () => {
+  assert.deepEqual([["a.b", "a.b"], ["a.npy", "a"], ["a.npy", "a.pt"], ["a.npy", "b.npy"], ["a", "a.weight"]].map(([a, b]) => isRenamed(pair(0, 0, a, b))),
+    [false, false, false, true, true]);
+  assert.deepEqual([isRenamed(pair(0, 0, "a", null)), isRenamed(pair(0, 0, null, "b"))], [false, false]);
+  assert.deepEqual(["manual", "fuzzy", "stage", "shape"].map(foundBy), ["hand", "similar names", "layer and stage", "shape"]);
 });

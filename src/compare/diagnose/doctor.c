@@ -1,6 +1,7 @@
 /* doctor.c: see doctor.h. Each complaint is a function that looks at the pairs and may add a note. */
 #include "compare/diagnose/doctor.h"
 
+#include "compare/diagnose/retrained.h"
 #include "compare/judge/flow.h"
 
 #include <stdlib.h>
@@ -222,6 +223,28 @@ static void tell_of_pipeline(struct visit *v, const struct td_side *side, char l
                              letter, (long long)side->pipeline_ranks, (long long)side->second_rank_begins));
 }
 
+/* No complaint either: two checkpoints, whose first difference says nothing. */
+static bool tell_of_training(struct visit *v)
+{
+    struct td_retrained r;
+    if (!td_retrained_find(&r, v->pairs, v->count))
+        return false;
+    note(v,
+         td_arena_printf(v->arena,
+                         "the same architecture, other weights: %zu of %zu weights differ, %s "
+                         "(correlation %.2f to %.2f, median %.2f)",
+                         r.changed, r.weights,
+                         r.further ? "each by about as much as the others: one was trained further"
+                                   : "and have nothing in common: trained from another start, or not at all",
+                         r.low, r.high, r.middle));
+    for (size_t i = 0; i < r.odd_count && i < TD_MOST_ODD; i++)
+        note(v, td_arena_printf(v->arena,
+                                "%s correlates far less than the other weights: a mistake besides the "
+                                "training, or the wrong partner",
+                                r.odd[i]->name));
+    return true;
+}
+
 tdbg_status td_doctor(const struct td_pair *pairs, size_t count, const struct td_side *a,
                       const struct td_side *b, struct td_arena *arena, const char ***notes,
                       size_t *note_count, struct tdbg_error *error)
@@ -233,7 +256,8 @@ tdbg_status td_doctor(const struct td_pair *pairs, size_t count, const struct td
     TD_TRY(mark_all(&v, error));
     tell_of_pipeline(&v, a, 'A');
     tell_of_pipeline(&v, b, 'B');
-    complain_of_inputs(&v);
+    if (!tell_of_training(&v))
+        complain_of_inputs(&v);
     complain_of_cut(&v, TD_CUT_PADDING, "padding rows were left out of the comparison");
     complain_of_cut(&v, TD_CUT_RANK, "a whole fraction, as one rank holds; the rest was not compared");
     complain_of_shards(&v);

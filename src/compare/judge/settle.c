@@ -1,6 +1,7 @@
 /* settle.c: see settle.h. An item of A without a partner stays behind the one in front of it. */
 #include "compare/judge/settle.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* A match by where its tensor of B stands. */
@@ -34,9 +35,13 @@ tdbg_status td_order_settle(struct td_matches *matches, struct td_side *a, const
         if (matches->pairs[i].a && !is_of(a, matches->pairs[i].a))
             return TDBG_OK;
     struct standing *list = calloc(matches->count, sizeof *list);
-    if (!list)
+    bool *placed = calloc(a->count + 1, sizeof *placed);
+    if (!list || !placed) {
+        free(list);
+        free(placed);
         return td_fail_nomem(error);
-    size_t order = 0, wave = 0;
+    }
+    size_t order = 0, wave = 0, next = 0;
     for (size_t i = 0; i < matches->count; i++) {
         const struct td_match *m = &matches->pairs[i];
         order = m->b ? m->b->order : order;
@@ -46,13 +51,16 @@ tdbg_status td_order_settle(struct td_matches *matches, struct td_side *a, const
     qsort(list, matches->count, sizeof *list, compare_standings);
     for (size_t i = 0; i < matches->count; i++) {
         matches->pairs[i] = list[i].match;
-        if (!list[i].match.a)
+        size_t at = list[i].match.a ? (size_t)(list[i].match.a - a->items) : a->count;
+        if (at == a->count || placed[at]) /* in several pairs: it runs with the first of them */
             continue;
-        struct td_item *item = &a->items[list[i].match.a - a->items];
-        item->order = i;
-        item->wave = list[i].wave;
+        placed[at] = true;
+        a->items[at].order =
+            next++; /* each item has a number of its own below the count: others index by it */
+        a->items[at].wave = list[i].wave;
     }
     a->order = b->order;
     free(list);
+    free(placed);
     return TDBG_OK;
 }

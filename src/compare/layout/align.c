@@ -1,6 +1,7 @@
 /* align.c: see align.h. Candidates and their scores, pair by pair and side by side; vote.c decides. */
 #include "compare/layout/align.h"
 
+#include "compare/layout/regroup.h"
 #include "compare/layout/rotary.h"
 #include "compare/layout/sampled.h"
 #include "compare/layout/vote.h"
@@ -190,6 +191,12 @@ static void prepare(void *context, uint64_t i)
     guarded(context, i, prepare_one);
 }
 
+/* q, k and v in one tensor on both sides. */
+static bool is_fused_whole(const struct td_match *match)
+{
+    return !is_part(match) && (match->a->role == TD_ROLE_ATTN_QKV || match->b->role == TD_ROLE_ATTN_QKV);
+}
+
 /* Where nothing fits yet, the channels of each head in another order: of what may be rotated, and of what has
  * one shape on both sides. Where no name tells, for sizes of a head that the dump shows. */
 static tdbg_status rotate_one(const struct align_run *run, const struct td_match *match, struct td_ballot *b)
@@ -197,12 +204,16 @@ static tdbg_status rotate_one(const struct align_run *run, const struct td_match
     struct td_candidates *all = &b->candidates;
     enum rotation rotation = may_be_rotated(match);
     bool wanted = rotation == LIKELY || (rotation == PERHAPS && !run->heads->guessed);
-    if (!b->scores || (!wanted && !all->list[0].as_it_stands))
+    if (!b->scores || (!wanted && !all->list[0].as_it_stands && !is_fused_whole(match)))
         return TDBG_OK;
     for (int c = 0; c < all->count; c++)
         if ((b->cut == 0 || all->list[c].cut == b->cut) && b->scores[c] > enough(match))
             return TDBG_OK;
     int before = all->count;
+    if (is_fused_whole(match)) {
+        TD_TRY(td_candidates_add_regrouped(all, run->heads, NULL));
+        return score_from(run, match, b, before);
+    }
     int sizes = rotation == LIKELY ? td_head_sizes_count(run->heads) : run->heads->count;
     TD_TRY(td_candidates_add_rotary(all, b->cut, sizes, wanted, run->heads, NULL));
     return score_from(run, match, b, before);

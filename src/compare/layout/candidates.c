@@ -216,6 +216,14 @@ static void part_variants(struct variants *all, int count, const struct td_item 
 /* One of q, k, v out of [.., qkv, ..]: side by side, on each rank or on the whole; or per head group
  * ([groups, q.. k v, head]), for which many sizes of a head come into question, and so last. The other side
  * is the part of all its ranks, or of each. */
+static bool divides_an_axis(const struct td_shape *shape, int64_t head)
+{
+    for (int i = 0; i < shape->ndim; i++)
+        if (shape->size[i] > head && shape->size[i] % head == 0)
+            return true;
+    return false;
+}
+
 static void fused_variants(struct variants *all, const struct td_item *item, struct td_fusion f,
                            const struct td_item *other, const struct td_head_sizes *heads)
 {
@@ -223,9 +231,12 @@ static void fused_variants(struct variants *all, const struct td_item *item, str
     int64_t want = elements(&other->parts[0]->shape);
     if (f.of == 2) /* gate and up, channel by channel */
         part_variants(all, before, item, f, want * other->part_count, 1);
-    for (int h = -1; h < td_head_sizes_count(heads); h++) {
+    for (int h = -1; h < td_head_sizes_any(heads); h++) {
         int64_t head = h < 0 ? 0 : td_head_size(heads, h);
         if (h >= 0 && (head == 0 || want * other->part_count % head))
+            continue;
+        /* A dump that shows heads of one size may yet have others: the fused axis is a number of them. */
+        if (h >= td_head_sizes_count(heads) && !divides_an_axis(&item->parts[0]->shape, head))
             continue;
         part_variants(all, before, item, f, want * other->part_count, head);
         if (other->part_count > 1)

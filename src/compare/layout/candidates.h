@@ -47,6 +47,9 @@ struct td_head_sizes {
 int td_head_sizes_count(const struct td_head_sizes *heads);
 int64_t td_head_size(const struct td_head_sizes *heads, int index);
 
+/* How many there are with every size that a head may have behind those. */
+int td_head_sizes_any(const struct td_head_sizes *heads);
+
 /* From the shapes of all sides (head_sizes.c says what counts as evidence). */
 TD_CHECK tdbg_status td_head_sizes_find(struct td_head_sizes *out, const struct td_side *const *sides,
                                         int count, struct tdbg_error *error);

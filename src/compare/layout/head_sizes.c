@@ -184,7 +184,12 @@ tdbg_status td_head_sizes_find(struct td_head_sizes *out, const struct td_side *
 
 int td_head_sizes_count(const struct td_head_sizes *heads)
 {
-    return heads->guessed ? heads->all + WIDEST + 1 - NARROWEST : heads->all;
+    return heads->guessed ? td_head_sizes_any(heads) : heads->all;
+}
+
+int td_head_sizes_any(const struct td_head_sizes *heads)
+{
+    return heads->all + WIDEST + 1 - NARROWEST;
 }
 
 int64_t td_head_size(const struct td_head_sizes *heads, int index)

@@ -251,7 +251,8 @@ static int64_t find_clean(const struct hearing *h)
             const struct td_scheme *s = &a->list[k];
             bool behind = !s->layered && s->order > a->last_layered &&
                           (s->role == TD_ROLE_HEAD || s->role == TD_ROLE_NORM_FINAL);
-            int64_t right = behind ? last + 1 : a->side->items[s->items[i]].layer;
+            int64_t right = behind ? (s->role == TD_ROLE_HEAD ? INT64_MAX - 1 : last + 1)
+                                   : a->side->items[s->items[i]].layer;
             if (right > clean && a->readings[s->items[i]] && !is_fixed(a, s, s->items[i]) &&
                 agrees_with_any(h, s, s->items[i]))
                 clean = right;
@@ -311,6 +312,8 @@ static double sureness(const struct td_kinship *k)
         return 1;
     if (k->equal > 0)
         return k->equal + k->words >= 5 ? 0.999 : k->equal + k->words >= 4 ? 0.97 : 0.85;
+    if (k->likeness == 0 && k->words < 1)
+        return 0.5;
     return k->score >= 2.5 ? 0.97 : k->score >= 1.5 ? 0.8 : 0.6;
 }
 
@@ -464,6 +467,40 @@ static bool was_heard(const struct td_schemes *s, const struct td_scheme *scheme
     return false;
 }
 
+static bool is_of_other_width(const struct hearing *h, const struct td_scheme *a, size_t item, size_t other)
+{
+    const struct td_reading *x = h->schemes[0].readings[item], *y = h->schemes[1].readings[other];
+    if (x && y && x->count && y->count)
+        return x->prints[0].width != y->prints[0].width;
+    const struct td_tensor *s = h->schemes[0].side->items[item].parts[0],
+                           *t = h->schemes[1].side->items[other].parts[0];
+    return a->partner == TD_NO_SCHEME && s->count != t->count;
+}
+
+/* One name on both sides, and two widths: not the same tensor, or one that was cut or padded. Who gave them
+ * one name shall be told. */
+static tdbg_status pair_namesakes(struct hearing *h, struct tdbg_error *error)
+{
+    struct td_keys keys;
+    TD_TRY(td_keys_init(&keys, h->m, TD_SIDE_B, td_bare_name, error));
+    for (size_t k = 0; k < h->schemes[0].count; k++) {
+        const struct td_scheme *a = &h->schemes[0].list[k];
+        for (size_t i = 0; i < a->count; i++) {
+            const char *key = td_bare_name(h->m, TD_SIDE_A, a->items[i]);
+            size_t first,
+                n = key && !h->m->paired[TD_SIDE_A][a->items[i]] ? td_keys_find(&keys, key, &first) : 0;
+            if (!key)
+                return td_fail_nomem(error);
+            size_t other = n == 1 ? keys.list[first].index : SIZE_MAX;
+            if (other == SIZE_MAX || h->m->paired[TD_SIDE_B][other] ||
+                !is_of_other_width(h, a, a->items[i], other))
+                continue;
+            td_pair(h->m, a->items[i], other, TD_MATCH_EXACT);
+        }
+    }
+    return TDBG_OK;
+}
+
 static void close_rest(struct hearing *h)
 {
     for (enum td_which s = TD_SIDE_A; s <= TD_SIDE_B; s++)
@@ -497,6 +534,7 @@ tdbg_status td_match_by_evidence(struct td_matching *m, const char *argument, st
     TD_TRY(td_twins_attach(m, schemes, h.twins, error));
     TD_TRY(pair_ends(&h, TD_SIDE_A, error));
     TD_TRY(pair_ends(&h, TD_SIDE_B, error));
+    TD_TRY(pair_namesakes(&h, error));
     close_rest(&h);
     return TDBG_OK;
 }

@@ -92,7 +92,7 @@ static int order_parts(const struct td_kin *kin, struct fusion *f)
     } else {
         known++;
     }
-    size_t sorted[MOST_PARTS];
+    size_t sorted[MOST_PARTS] = {0};
     bool used[MOST_PARTS] = {false};
     int placed = 0;
     for (int r = 0; r < of; r++) {
@@ -104,18 +104,25 @@ static int order_parts(const struct td_kin *kin, struct fusion *f)
                 placed++;
             }
     }
-    if (placed == f->count) {
-        for (int p = 0; p < f->count; p++)
-            f->parts[p] = sorted[p];
-        return known + placed;
-    }
-    for (int p = 1; p < f->count; p++) /* in the order in which they run */
+    for (int p = 1; p < f->count; p++) /* those that no name places in the order in which they run */
         for (int q = p; q > 0 && other->list[f->parts[q]].order < other->list[f->parts[q - 1]].order; q--) {
-            size_t t = f->parts[q];
+            size_t part = f->parts[q];
+            bool taken = used[q];
             f->parts[q] = f->parts[q - 1];
-            f->parts[q - 1] = t;
+            f->parts[q - 1] = part;
+            used[q] = used[q - 1];
+            used[q - 1] = taken;
         }
-    return placed;
+    for (int r = 0, p = 0; r < of; r++) {
+        if (sorted[r] != TD_NO_SCHEME)
+            continue;
+        while (p < f->count && used[p])
+            p++;
+        sorted[r] = f->parts[p++];
+    }
+    for (int p = 0; p < f->count; p++)
+        f->parts[p] = sorted[p];
+    return placed == f->count ? known + placed : placed;
 }
 
 /* Names before values that are merely alike. */

@@ -7,6 +7,7 @@
 #include "compare/match/words.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Values agree within this share of their size: a thousandth where both are of float32, more where one was
@@ -16,6 +17,9 @@ static const double FINE = 1e-3, FINE_UNIT = 0x1p-20, HALF = 0.015, HALF_UNIT = 
 /* Agreement is worth this, and a decade closer this much more. Two tensors of one stream may lie within the
  * tolerance of each other; the true pair is closer. */
 static const double AS_THEY_STAND = 4.5, REORDERED = 3.5, BUT_FOR_FACTORS = 3, A_DECADE = 1.5, DECADES = 3;
+
+/* Unrelated values of this many correlate by less than three standard deviations of chance. */
+static const double CHANCE = 3;
 
 static const double LIKENESS = 2.5, GRAM_LIKENESS = 0.3, NORM_RATIO = 0.3, MOST_NORM_RATIO = 0.6;
 static const double MEANS_SAME = 1.5, MEANS_PERHAPS = 1, MEANS_NEAR = 0.3, MEANS_OTHER = -1.5, MEANS_NEXT = 1,
@@ -27,8 +31,9 @@ static const double PLAINLY_SAME = 8.5, PLAINLY_OTHER = -6;
 /* The same name on both sides is believed before any value: else a mistake would pair itself away. */
 static const double SAME_NAME = 13;
 
-/* In a layer that is right, a pair that differs is none. */
-static const double AGAINST_FLOW = -12;
+/* So many of the names of the side with fewer are on the other, too: one engine wrote both, and means the
+ * same by them. */
+static const double ONE_ENGINE = 0.9;
 
 /* A template that agrees one layer on, and the only ones behind the layers. */
 static const double SHIFTED = 0.5, BEHIND = 0.7;
@@ -191,12 +196,12 @@ static void weigh_layer(const struct td_kin *kin, const struct td_likeness *l, d
     if (!tally->any) {
         tally->any = true;
         tally->ratio = l->ratio;
-        out->likeness = l->cosine;
-        out->score += LIKENESS * l->cosine + GRAM_LIKENESS * fmax(l->shape, 0);
+        out->likeness = l->cosine > CHANCE / sqrt((double)l->count) ? l->cosine : 0;
+        out->score += LIKENESS * out->likeness + GRAM_LIKENESS * fmax(l->shape, 0);
     }
     if (points > out->equal) {
         out->equal = points;
-        out->layer = layer < INT64_MAX - 1 ? layer : -1;
+        out->layer = layer < INT64_MAX - 2 ? layer : -1;
     }
     tally->agrees = tally->agrees || agrees;
     out->scaled = out->scaled || (!agrees && l->even_error <= tolerance);
@@ -211,7 +216,9 @@ static int64_t layer_of(const struct td_kin *kin, const struct td_scheme *a, siz
 {
     if (a->layered)
         return kin->schemes[0].side->items[item].layer;
-    return a->order < kin->schemes[0].first_layered ? -1 : INT64_MAX - 1;
+    return a->order < kin->schemes[0].first_layered ? -1
+           : a->role == TD_ROLE_HEAD                ? INT64_MAX - 1
+                                                    : INT64_MAX - 2;
 }
 
 static bool may_be_turned(const struct td_scheme *s)
@@ -227,6 +234,14 @@ static bool is_other_end_of_rotation(const struct td_scheme *a, const struct td_
     bool before_b = b->role == TD_ROLE_ATTN_Q || b->role == TD_ROLE_ATTN_K;
     return (before_a && may_be_turned(b) && !may_be_turned(a)) ||
            (before_b && may_be_turned(a) && !may_be_turned(b));
+}
+
+/* Ids and masks are not what was computed from them. */
+static bool differ_in_kind(const struct td_kin *kin, const struct td_scheme *a, const struct td_scheme *b)
+{
+    enum td_dtype x = kin->schemes[0].side->items[a->items[0]].parts[0]->dtype,
+                  y = kin->schemes[1].side->items[b->items[0]].parts[0]->dtype;
+    return (td_unit_roundoff(x) > 0) != (td_unit_roundoff(y) > 0);
 }
 
 /* Both behind the layers, one after the other: the final norm, the head. */
@@ -275,8 +290,10 @@ static struct td_kinship weigh(const struct td_kin *kin, const struct td_scheme 
     double apart = tally.ratio > 0 ? fabs(log(tally.ratio)) : 0;
     out.score += out.equal + out.words - fmin(NORM_RATIO * apart, MOST_NORM_RATIO) +
                  (out.same_name ? SAME_NAME : 0) + (are_behind(kin, a, b) ? BEHIND : 0);
+    if (!out.same_name && differ_in_kind(kin, a, b))
+        out.score = -INFINITY;
     if (tally.against_flow)
-        out.score += out.same_name ? AGAINST_FLOW : -INFINITY;
+        out.score += out.same_name && (kin->one_engine || out.equal > 0) ? 0 : -INFINITY;
     bool turned = tally.turned && is_other_end_of_rotation(a, b);
     if (!out.same_name && !tally.agrees && (turned || (out.scaled && !out.same_role)))
         out.score = -INFINITY;
@@ -373,6 +390,33 @@ static void meet_roles(struct td_schemes schemes[2])
         }
 }
 
+static int compare_names(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* Of sorted copies. False where there is no memory: then nothing is taken for granted. */
+static bool share_names(const struct td_kin *kin)
+{
+    size_t n[2] = {kin->schemes[0].count, kin->schemes[1].count}, both = 0;
+    const char **sorted[2] = {calloc(n[0] + 1, sizeof(char *)), calloc(n[1] + 1, sizeof(char *))};
+    for (int s = 0; s < 2 && sorted[0] && sorted[1]; s++) {
+        memcpy(sorted[s], kin->bare[s], n[s] * sizeof(char *));
+        if (n[s])
+            qsort(sorted[s], n[s], sizeof(char *), compare_names);
+    }
+    for (size_t i = 0, j = 0; sorted[0] && sorted[1] && i < n[0] && j < n[1];) {
+        int order = strcmp(sorted[0][i], sorted[1][j]);
+        both += order == 0;
+        i += order <= 0;
+        j += order >= 0;
+    }
+    free(sorted[0]);
+    free(sorted[1]);
+    size_t fewer = n[0] < n[1] ? n[0] : n[1];
+    return (double)both >= ONE_ENGINE * (double)fewer;
+}
+
 tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct td_matching *m,
                         struct tdbg_error *error)
 {
@@ -392,6 +436,7 @@ tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct
             apply_rules(m->options, &schemes[s].list[k], kin->bare[s][k]);
         }
     }
+    kin->one_engine = share_names(kin);
     meet_roles(schemes);
     const struct td_scheme *a = last_of(&schemes[0]), *b = last_of(&schemes[1]);
     if (a && b && (a->role == TD_ROLE_HEAD || b->role == TD_ROLE_HEAD)) {

@@ -31,7 +31,8 @@ struct td_kin {
     const struct td_matching *m;
     const char **bare[2]; /* of every scheme: the template without folders and extensions */
     struct td_word_bag *bags[2];
-    int64_t clean; /* layers of A below this are right on both sides, as something behind them agrees */
+    bool one_engine; /* both sides have the same names */
+    int64_t clean;   /* layers of A below this are right on both sides, as something behind them agrees */
     const struct td_scheme *last[2]; /* the last of each dump, where both end in the same; else NULL */
 };
 

@@ -26,6 +26,7 @@ static const struct strategy {
     {"fused", TD_MATCH_FUSED, td_match_fused, false},
     {"shape", TD_MATCH_SHAPE, td_match_by_shape, false},
     {"value", TD_MATCH_VALUE, td_match_by_evidence, false},
+    {"weights", TD_MATCH_VALUE, td_match_by_weights, false},
     {"regex", TD_MATCH_REGEX, td_match_regex, true},
     {"manual", TD_MATCH_MANUAL, NULL, false},
     {"program", TD_MATCH_PROGRAM, NULL, true},
@@ -34,7 +35,7 @@ static const struct strategy {
 
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
-static const char automatic[] = "stage,value,exact,fuzzy,fused,shape";
+static const char automatic[] = "stage,weights,value,exact,fuzzy,fused,shape";
 
 const char *td_strategy_name(enum td_strategy strategy)
 {
@@ -91,7 +92,7 @@ static tdbg_status find_strategy(const struct td_match_entry *entry, const struc
     }
     return td_fail(error, TDBG_MISUSE,
                    "no matching strategy '%.*s' (auto, stage, value, exact, fuzzy, fused, shape, "
-                   "regex:FROM=>TO, program:COMMAND, manual)",
+                   "weights, regex:FROM=>TO, program:COMMAND, manual)",
                    (int)entry->name_length, entry->name);
 }
 

@@ -9,12 +9,14 @@
  *               words above a threshold
  *     fused     q, k, v (or gate, up) on one side, one fused tensor on the other; experts one by one on one
  *               side, stacked on the other
+ *     weights   stored tensors by values at a few positions, roles and modules (weights.c)
+ *     value     computed tensors likewise (evidence.c)
  *     shape     what is left: the only candidates of a shape, confirmed by their values
  *     regex     the user's rule with captures
  *     manual    pairs files; the user's program. Always first: what a person said counts
  *
  * A comma in a rule is part of the rule unless the name of a strategy follows. `auto` stands for
- * stage,exact,fuzzy,fused,shape and may be part of a chain: "regex:FROM=>TO,auto".
+ * stage,weights,value,exact,fuzzy,fused,shape and may be part of a chain: "regex:FROM=>TO,auto".
  */
 #ifndef TD_COMPARE_MATCH_MATCH_H
 #define TD_COMPARE_MATCH_MATCH_H

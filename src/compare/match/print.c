@@ -309,6 +309,7 @@ static void compare_values(const struct td_print *a, const struct td_print *b, i
     out->error = aa > 0 ? sqrt(apart / aa) : INFINITY;
     out->cosine = aa > 0 && bb > 0 ? fabs(ab) / sqrt(aa * bb) : 0;
     out->ratio = aa > 0 && bb > 0 ? sqrt(bb / aa) : 1;
+    out->count = rows * a->kept;
 }
 
 /* One side kept the last token only, as engines do behind their last layer. */
@@ -319,7 +320,7 @@ static bool is_last_of(const struct td_print *one, const struct td_print *many)
 
 struct td_likeness td_print_compare(const struct td_print *a, const struct td_print *b)
 {
-    struct td_likeness out = {INFINITY, INFINITY, INFINITY, INFINITY, 0, 0, 1};
+    struct td_likeness out = {INFINITY, INFINITY, INFINITY, INFINITY, 0, 0, 1, 1};
     if (a->constant || b->constant || a->width != b->width || a->kept != b->kept)
         return out;
     if (a->rows == b->rows) {
@@ -339,7 +340,7 @@ struct td_likeness td_print_compare(const struct td_print *a, const struct td_pr
 struct td_likeness td_print_compare_sum(const struct td_print *whole, const struct td_print *const *parts,
                                         int count)
 {
-    struct td_likeness out = {INFINITY, INFINITY, INFINITY, INFINITY, 0, 0, 1};
+    struct td_likeness out = {INFINITY, INFINITY, INFINITY, INFINITY, 0, 0, 1, 1};
     double sum[TD_PRINT_GRAM] = {0}, even[TD_PRINT_GRAM] = {0};
     for (int p = 0; p < count; p++) {
         if (parts[p]->rows != whole->rows || parts[p]->rows < 2)

@@ -46,6 +46,7 @@ struct td_likeness {
     double cosine;     /* of the values, without its sign */
     double shape;      /* of the two grams, centred: 1 where the tokens lie to each other in the same way */
     double ratio;      /* of the norms, b to a */
+    int count;         /* values that were compared */
 };
 
 /* Tokens to look at on two sides with sequences of these lengths; token 0 is passed over, as it often gets

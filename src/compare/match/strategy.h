@@ -44,7 +44,7 @@ struct td_matching {
 typedef tdbg_status td_strategy_run(struct td_matching *m, const char *argument, struct tdbg_error *error);
 
 td_strategy_run td_match_manual, td_match_by_evidence, td_match_by_stage, td_match_exact, td_match_fuzzy,
-    td_match_fused, td_match_by_shape, td_match_regex;
+    td_match_by_weights, td_match_fused, td_match_by_shape, td_match_regex;
 
 /* Finds the sets of experts of one side. */
 TD_CHECK tdbg_status td_match_find_experts(struct td_matching *m, enum td_which which,

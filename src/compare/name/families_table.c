@@ -327,6 +327,8 @@ const struct td_family_row td_rows_outside[] = {
     {"result_norm", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
     {"result_output", TD_ROLE_HEAD, TD_ROLE_NONE},
     {"logits_processor", TD_ROLE_HEAD, TD_ROLE_NONE}, /* vLLM */
+    {"classifier", TD_ROLE_HEAD, TD_ROLE_NONE},       /* vision */
+    {"vit.layernorm", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
     {"last_hidden_state", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
     {"norm_final", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
     {"norm_f", TD_ROLE_NORM_FINAL, TD_ROLE_NONE},

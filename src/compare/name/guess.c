@@ -214,6 +214,7 @@ static const struct rule outside[] = {
     {NORM | FINAL, 0, EMBEDDING, TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
     {NORM | OUT_OF, 0, EMBEDDING, TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
     {EMBEDDING, 0, NORM, TD_ROLE_EMBED, TD_ROLE_NONE},
+    {NORM, 0, EMBEDDING, TD_ROLE_NORM_FINAL, TD_ROLE_NONE},
 };
 
 static uint32_t read_ideas(const char *text, size_t length)

@@ -19,6 +19,8 @@
 #include "compare/name/order.h"
 
 #include "compare/name/evidence.h"
+#include "compare/name/guess.h"
+#include "compare/name/name.h"
 #include "compare/name/pipeline.h"
 #include "compare/name/place.h"
 #include "compare/name/template.h"
@@ -94,7 +96,26 @@ static void number_stacks(struct standing *all, const struct standing **list, si
     }
 }
 
-static void set_zones(struct standing *all, size_t count, bool dumped)
+/* Where a list tells nothing, what has no layer and no known role goes behind the layers, as results do, but
+ * for what a model starts from. */
+static bool starts_a_model(const char *name)
+{
+    static const char *const words[] = {"input",    "inputs",    "ids",  "tokens",  "mask",
+                                        "cos",      "sin",       "rope", "rotary",  "freqs",
+                                        "position", "positions", "drop", "dropout", "patch"};
+    struct td_word word;
+    enum td_role other, role = td_role_guess(name, strlen(name), false, &other);
+    if (role != TD_ROLE_NONE)
+        return role == TD_ROLE_EMBED || role == TD_ROLE_EMBED_POSITION;
+    for (size_t at = 0, length = strlen(name); td_word_next(name, length, &at, true, &word);)
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (td_word_is(&word, words[i]))
+                return true;
+    return false;
+}
+
+/* `listed`: the list itself tells what came before the layers. */
+static void set_zones(struct standing *all, size_t count, bool dumped, bool listed)
 {
     bool layered = false;
     size_t stack = 0, last = 0;
@@ -114,6 +135,8 @@ static void set_zones(struct standing *all, size_t count, bool dumped)
             s->zone = BEFORE;
         else if (role == TD_ROLE_HEAD || (role == TD_ROLE_NORM_FINAL && stack == last))
             s->zone = AFTER; /* an encoder's final norm ends its own stack */
+        else if (role == TD_ROLE_NONE && !listed && !s->item->parameter && last == 0)
+            s->zone = starts_a_model(s->item->name) ? BEFORE : AFTER;
         s->stack = stack;
         s->layer = INT64_MAX;
     }
@@ -321,7 +344,7 @@ static enum td_order_evidence sort(struct td_side *side, struct standing *all, s
     if (layered > 0) {
         if (list == TD_ORDER_UNKNOWN)
             rank_roles(all, side->count);
-        set_zones(all, side->count, dumped);
+        set_zones(all, side->count, dumped, list > TD_ORDER_TIMES);
     }
     qsort(all, side->count, sizeof *all, compare_standings);
     if (stages)

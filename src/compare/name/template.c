@@ -54,6 +54,26 @@ static size_t useful_length(const struct td_name *name, const char *text)
     return name->key ? strlen(text) : name->stem;
 }
 
+/* "output.0", "linear.1.forward": behind a dot such words are followed by which of several it is, or by the
+ * number of a call. */
+static bool numbers_parts(const char *name, size_t at)
+{
+    static const char *const words[] = {"output",    "outputs", "input",     "inputs",  "forward",
+                                        "backward",  "linear",  "conv",      "gelu",    "relu",
+                                        "silu",      "norm",    "layernorm", "dropout", "softmax",
+                                        "embedding", "matmul",  "expert",    "experts"};
+    if (at < 2 || name[at - 1] != '.')
+        return false;
+    size_t begin = at - 1;
+    while (begin > 0 && !strchr("./:", name[begin - 1]))
+        begin--;
+    struct td_word word = {.text = name + begin, .length = at - 1 - begin};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (td_word_is(&word, words[i]))
+            return true;
+    return false;
+}
+
 static void guess_runs(struct guesses *out, const char *name, size_t item)
 {
     struct td_name parts = td_name_split(name);
@@ -66,7 +86,7 @@ static void guess_runs(struct guesses *out, const char *name, size_t item)
         int64_t number = 0;
         for (; end < length && is_digit(name[end]); end++)
             number = end - at < MAX_DIGITS ? number * 10 + (name[end] - '0') : MAX_LAYERS;
-        if (number < MAX_LAYERS) {
+        if (number < MAX_LAYERS && !numbers_parts(name, at)) {
             uint64_t group = hash_text(UINT64_C(0xcbf29ce484222325), name, at);
             group = hash_text(hash_text(group, "{", 1), name + end, length - end);
             out->list[out->count++] = (struct guess){group, number, item, at, end, false};

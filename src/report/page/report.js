@@ -76,11 +76,13 @@
     return p.verdict === "error" ? p.reason : "";
   }
 
+  const isSure = (p) => !(p.sure < 0.9);
+  const doubtText = (p) => (!p.a || !p.b ? "" : isSure(p) ? p.strategy : p.strategy + ", " + Math.floor(100 * p.sure + 1e-9) + " % sure");
+
   // How the two were found; below nine in ten it is a guess, and says so.
   function pairedBy(p) {
     if (!p.a || !p.b) return "";
-    const words = [p.strategy];
-    if (p.sure < 0.9) words.push(Math.floor(100 * p.sure) + " % sure");
+    const words = [doubtText(p)];
     if (p.evidence) words.push(p.evidence);
     return words.join(", ");
   }
@@ -393,6 +395,7 @@
     { title: "cosine", width: 80, number: true, value: (p) => (measured(p) && !isLost(p) ? number(p.metrics.cosine) : null), text: (p) => (measured(p) && !isLost(p) ? number(p.metrics.cosine).toFixed(5) : "") },
     { title: "why", width: 120, value: whyText, text: whyText },
     { title: "name A / B", width: 250, kind: "name", value: (p) => (p.a || p.b).name, pair: (p) => both(p, (s) => s.name) },
+    { title: "paired by", width: 130, value: doubtText, text: doubtText },
     { title: "type", width: 84, value: (p) => both(p, (s) => s.dtype).join(), pair: (p) => both(p, (s) => s.dtype) },
     { title: "shape", width: 130, kind: "shape", value: (p) => (p.a || p.b).shape.reduce((x, y) => x * y, 1), pair: (p) => both(p, (s) => shapeText(s.shape)) },
     { title: "layout", width: 150, kind: "steps", value: (p) => (p.layout ? p.layout.steps.join("; ") : ""), text: (p) => (p.layout ? p.layout.steps.join("; ") : "") },
@@ -405,7 +408,7 @@
 
   const searchable = new Map();
   function searchText(p) {
-    if (!searchable.has(p)) searchable.set(p, COLUMNS.map((c) => (c.pair ? c.pair(p).join(" ") : c.text(p))).concat(p.name, p.origin || "", p.layer === null ? "" : "layer " + p.layer).join("\n").toLowerCase());
+    if (!searchable.has(p)) searchable.set(p, COLUMNS.map((c) => (c.pair ? c.pair(p).join(" ") : c.text(p))).concat(p.name, alsoText(p, "a"), alsoText(p, "b"), p.origin || "", p.layer === null ? "" : "layer " + p.layer).join("\n").toLowerCase());
     return searchable.get(p);
   }
 

@@ -49,8 +49,18 @@ export function everyLayer(x: Layered | null, y: Layered | null): { a: string; b
   return { a: x.template, b };
 }
 
-/** Who paired two tensors, in words. */
-export const foundBy = (strategy: string) => ({ manual: "hand", program: "your program" })[strategy] ?? strategy;
+const FOUND_BY: Record<string, string> = {
+  manual: "hand", program: "your program", value: "values", fuzzy: "similar names", exact: "name", stage: "layer and stage", fused: "parts of a whole", regex: "expression",
+};
+
+/** What paired two tensors, in words. */
+export const foundBy = (strategy: string) => FOUND_BY[strategy] ?? strategy;
+
+/** Without the kind of its file, which would take the room of what tells it apart. */
+export const bare = (name: string) => name.replace(/\.(pth|pt|bin|ckpt|safetensors|npy|npz|gguf|onnx|pkl|pickle|tensor)$/, "");
+
+/** That the tensor has another name in B, not only another kind of file: both are worth their room. */
+export const isRenamed = (pair: Pair) => pair.a !== null && pair.b !== null && bare(pair.a.name) !== bare(pair.b.name);
 
 const SURE = 0.9;
 

@@ -6,8 +6,8 @@ export const SHAPES: Record<Verdict, string> = {
   error: "M5 .5L10 9.5H0Z",
   within: "M5 1.5a3.5 3.5 0 1 0 .01 0Z",
   identical: "M5 1.75a3.25 3.25 0 1 0 .01 0Z",
-  only_a: "M1.5 1.5V8.5H5",
-  only_b: "M8.5 1.5V8.5H5",
+  only_a: "M3 1.5V8.5H6.5",
+  only_b: "M7 1.5V8.5H3.5",
 };
 
 export function Mark({ verdict }: { verdict: Verdict }) {

@@ -1,9 +1,11 @@
 // The answer in one card: where the two part first, by how much, what it looks like. Or that they do not.
-import { count, exact, kindWords, percent, placeOf, plural, shape, short } from "../../format";
+import { count, exact, kindWords, percent, placeOf, plural, shape, shareText, short } from "../../format";
 import type { DiffResult, Pair } from "../../model";
 import { openFirstDivergence } from "../../pairs/list";
-import { errorOf, findingsOf, isLost, isUnmatched, timesFloor } from "../../pairs/measure";
+import { doubtOf, foundBy, isRenamed } from "../../pairs/layers";
+import { errorOf, findingsOf, isLost, timesFloor } from "../../pairs/measure";
 import { pairAddress } from "../../router";
+import { Name } from "../../ui/Name";
 import { coverageWords, isEnough } from "./coverage";
 import { startPairing } from "./pairing";
 import { settingsOpen } from "./SettingsPanel";
@@ -39,15 +41,48 @@ function Findings({ pair }: { pair: Pair }) {
   );
 }
 
+/** A long name in a heading goes on in the next line behind a separator, not within a word. */
+function Breakable({ text }: { text: string }) {
+  return <>{text.split(/(?<=[._/:])/).map((part, at) => <>{at > 0 && <wbr />}{part}</>)}</>;
+}
+
+/** The other name, and whether it is one at all: of what is told about the pair nothing holds if it is none. */
+function Partner({ pair }: { pair: Pair }) {
+  const sure = doubtOf(pair);
+  return (
+    <>
+      {isRenamed(pair) && <p class="facts other">in B <span class="mono"><Name text={pair.b!.name} /></span></p>}
+      {sure !== null && <p class="facts doubt">The two may not belong together: paired by {foundBy(pair.strategy)}, {shareText(sure)} sure{pair.evidence && <> ({pair.evidence})</>}.</p>}
+    </>
+  );
+}
+
+const NAMED = 3;
+
+/** What nobody compared, in front of the first divergence. */
+function Between({ between }: { between: NonNullable<NonNullable<DiffResult["first_divergence"]>["unpaired_before"]> }) {
+  const names = [...between.a, ...between.b].slice(0, NAMED), more = between.count - names.length;
+  return (
+    <div class="facts">
+      <p>Before it, {between.count === 1 ? "1 tensor has" : `${count(between.count)} tensors have`} no partner: the mistake may be in there.</p>
+      <ul class="between mono">
+        {names.map((name) => <li key={name}><Name text={name} /></li>)}
+        {more > 0 && <li>and {count(more)} more</li>}
+      </ul>
+    </div>
+  );
+}
+
 function Diverged({ id, pair, result }: { id: string; pair: Pair; result: DiffResult }) {
   const between = result.first_divergence?.unpaired_before;
   return (
     <>
       <p class="eyebrow">{result.order === "unknown" ? "Largest divergence" : "First divergence"}</p>
-      <h2><a href={pairAddress(id, pair.index)} onClick={(event) => { event.preventDefault(); openFirstDivergence(); }}>{placeOf(pair)}</a></h2>
+      <h2><a href={pairAddress(id, pair.index)} onClick={(event) => { event.preventDefault(); openFirstDivergence(); }}><Breakable text={placeOf(pair)} /></a></h2>
+      <Partner pair={pair} />
       <Size pair={pair} />
       <Findings pair={pair} />
-      {between && <p class="facts">In front of it {between.count} without a partner: {[...between.a, ...between.b].join(", ")}. The mistake may be in there.</p>}
+      {between && <Between between={between} />}
       {!isEnough(result.summary) && <p class="facts doubt">Only {coverageWords(result.summary)}: the first mistake may be in what has none.</p>}
       <p><button type="button" class="primary" onClick={openFirstDivergence}>Open it <kbd>g</kbd></button></p>
     </>

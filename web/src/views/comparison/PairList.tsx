@@ -1,8 +1,10 @@
 // The list of pairs: a treegrid of which only what is in sight exists. The grid has the focus and points at the
 // row the keyboard is on; the keys themselves are in ComparisonView.
+import { computed } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { SORTS, type Row, type Sort, type Spot } from "../../pairs/arrange";
 import { arranged, choices, cursor, indicesOf, openPair, reorder, rowKey, setSort, toggleGroup } from "../../pairs/list";
+import { isRenamed } from "../../pairs/layers";
 import { isUnmatched } from "../../pairs/measure";
 import { comparison, diff } from "../../state";
 import { VirtualRows } from "../../ui/VirtualRows";
@@ -62,6 +64,8 @@ function spotOf(rows: readonly Row[], row: Row, at: number): Spot {
   return before?.kind === "pair" ? { after: before.pair.index } : null;
 }
 
+const renamed = computed(() => diff.value?.pairs.some(isRenamed) ?? false);
+
 export function PairList({ opened }: { opened: number | null }) {
   const body = useRef<HTMLDivElement>(null);
   const { rows } = arranged.value;
@@ -79,7 +83,7 @@ export function PairList({ opened }: { opened: number | null }) {
       onOpen={() => openPair(row.pair.index)} onPair={() => isUnmatched(row.pair) && startPairing(row.pair)} />;
   };
   return (
-    <div class={`pair-list${drag ? " dragging" : ""}${arranged.value.groups ? " grouped" : ""}`} role="treegrid" tabIndex={0} aria-label="Pairs"
+    <div class={`pair-list${drag ? " dragging" : ""}${arranged.value.groups ? " grouped" : ""}${renamed.value ? " renamed" : ""}`} role="treegrid" tabIndex={0} aria-label="Pairs"
       aria-rowcount={rows.length + 1} aria-activedescendant={at >= 0 ? `row-${at}` : undefined}>
       <Heads />
       <VirtualRows count={rows.length} height={ROW} reveal={at >= 0 ? at : null} covered={COVERED} body={body} render={render} />

@@ -2,7 +2,7 @@
 import { count, exact, placeOf, shape, shareText, short, similarity } from "../../format";
 import type { Pair, Verdict } from "../../model";
 import type { GroupRow, PairRow } from "../../pairs/arrange";
-import { aliasesOf, doubtOf, foundBy, templateOf } from "../../pairs/layers";
+import { aliasesOf, bare, doubtOf, foundBy, isRenamed, templateOf } from "../../pairs/layers";
 import { errorOf, isLost, isUnmatched, lostWord, measured, shapeOf, timesFloor, typesOf, VERDICT_WORDS, whyOf } from "../../pairs/measure";
 import { pairAddress } from "../../router";
 import { GripIcon, LinkIcon } from "../../ui/icons";
@@ -58,11 +58,11 @@ function Doubt({ sure, evidence }: { sure: number | null; evidence?: string | nu
 }
 
 /** Both names of what is the same in all layers. */
-function TemplateName({ label }: { label: string }) {
-  const [a, b] = label.split(" → ");
+function TemplateName({ label, onlyB }: { label: string; onlyB: boolean }) {
+  const [a, b] = onlyB ? [undefined, label] : label.split(" → ");
   return (
     <span class="template mono" title={label}>
-      <Name text={a!} title={label} />{b !== undefined && <span class="partner"><Name text={b} title={label} /></span>}
+      {a !== undefined && <Name text={a} title={label} />}{b !== undefined && <span class={onlyB ? "partner alone" : "partner"}><Name text={b} title={label} /></span>}
     </span>
   );
 }
@@ -89,7 +89,7 @@ export function GroupRowView({ row, index, top, current, templates, onGrip, onTo
       <span class="cell heading" role="gridcell">
         <Grip onGrip={onGrip} /><span class="chevron" aria-hidden="true">{row.open ? "▾" : "▸"}</span>
         {templates && counts[0] && <Mark verdict={counts[0][0]} />}
-        {templates ? <TemplateName label={row.label} /> : <Name text={row.label} />}{counts.length !== 1 || !templates ? <span class="dim tally-count">{count(row.pairs.length)}</span> : null}
+        {templates ? <TemplateName label={row.label} onlyB={row.pairs.every((pair) => !pair.a)} /> : <Name text={row.label} />}<span class="dim tally-count">{counts.length !== 1 || !templates ? count(row.pairs.length) : ""}</span>
       </span>
       <span class="cell tally" role="gridcell">
         {counts.map(([verdict, n]) => (
@@ -113,13 +113,11 @@ interface PairRowProps extends RowProps {
   onPair: () => void;
 }
 
-/** Who paired by name has paired what everybody would; elsewhere the other name is worth its room. */
-const OBVIOUS = new Set(["stage", "exact", "none"]);
-
 const LONG = 32;
 
 /** What the heading has said already is left out. A long name is cut in the middle, where its layer stands: there the place is told. */
 function titleOf({ pair, group }: PairRow): string {
+  if (!pair.a) return bare(pair.name); // its stage is made of B's name, which may be of no scheme
   if (pair.layer !== null && group === String(pair.layer)) return pair.stage;
   if (pair.layer !== null && (group === pair.stage || (group !== null && group === templateOf(pair)))) return `layer ${pair.layer}`;
   return pair.name.length > LONG ? placeOf(pair) : pair.name;
@@ -131,11 +129,13 @@ function PairName({ row, id, first }: { row: PairRow; id: string; first: boolean
   const also = (["a", "b"] as const).flatMap((side) => aliasesOf(pair, side).map((name) => `${side.toUpperCase()} also: ${name}`));
   return (
     <span class="cell title" role="gridcell">
-      <a href={pairAddress(id, pair.index)} tabIndex={-1}><Name text={titleOf(row)} title={[...names, ...also].join("\n")} /></a>
-      {first && <span class="tag">first</span>}
-      <Doubt sure={doubtOf(pair)} evidence={pair.evidence} />
-      {also.length > 0 && <span class="also dim" title={also.join("\n")}>+{count(also.length)} {also.length === 1 ? "name" : "names"}</span>}
-      {pair.b && !OBVIOUS.has(pair.strategy) && <span class="partner"><Name text={pair.b.name} /></span>}
+      <span class={pair.a ? "own" : "own alone"}>
+        <a href={pairAddress(id, pair.index)} tabIndex={-1}><Name text={titleOf(row)} title={[...names, ...also].join("\n")} /></a>
+        {first && <span class="tag">first</span>}
+        <Doubt sure={doubtOf(pair)} evidence={pair.evidence} />
+        {also.length > 0 && <span class="also dim" title={also.join("\n")}>+{count(also.length)} {also.length === 1 ? "name" : "names"}</span>}
+      </span>
+      {isRenamed(pair) && <span class="partner"><Name text={bare(pair.b!.name)} title={pair.b!.name} /></span>}
     </span>
   );
 }

@@ -39,8 +39,10 @@ export async function pairByHand(x: Pair, y: Pair, inEveryLayer = true): Promise
   const templates = inEveryLayer ? templatesOf(x, y) : null;
   const added = templates ?? { a, b };
   const gone = (pair: ManualPair) => pair.a === a || pair.b === b || pair.a === added.a || pair.b === added.b;
-  const done = await applyPairs([...(comparison.value?.settings.pairs ?? []).filter((pair) => !gone(pair)), added]);
-  if (done && templates) notify(`Paired in every layer: ${templates.a} with ${templates.b}`);
+  const id = comparison.value?.id, before = comparison.value?.settings.pairs ?? [];
+  const done = await applyPairs([...before.filter((pair) => !gone(pair)), added]);
+  const undo = () => { if (comparison.value?.id === id) void applyPairs(before); };
+  if (done) notify(templates ? `Paired in every layer: ${templates.a} with ${templates.b}` : `Paired: ${a} with ${b}`, false, { label: "Undo", run: undo });
   return done;
 }
 
