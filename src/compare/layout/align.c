@@ -93,6 +93,7 @@ static bool has_rotary_role(const struct td_item *item)
     bool known = item->role == TD_ROLE_NONE && item->layer >= 0;
     return item->role == TD_ROLE_ATTN_Q || item->role == TD_ROLE_ATTN_K ||
            item->role == TD_ROLE_ATTN_Q_NORM || item->role == TD_ROLE_ATTN_K_NORM ||
+           item->role == TD_ROLE_ATTN_Q_ROPE || item->role == TD_ROLE_ATTN_K_ROPE ||
            (known && (strcmp(item->stage, "query_final") == 0 || strcmp(item->stage, "key_final") == 0));
 }
 

@@ -38,6 +38,7 @@ static enum lane lane_into(const struct td_item *item)
         [TD_ROLE_ATTN_Q] = LANE_ATTENTION,      [TD_ROLE_ATTN_K] = LANE_ATTENTION,
         [TD_ROLE_ATTN_V] = LANE_ATTENTION,      [TD_ROLE_ATTN_QKV] = LANE_ATTENTION,
         [TD_ROLE_ATTN_Q_NORM] = LANE_ATTENTION, [TD_ROLE_ATTN_K_NORM] = LANE_ATTENTION,
+        [TD_ROLE_ATTN_Q_ROPE] = LANE_ATTENTION, [TD_ROLE_ATTN_K_ROPE] = LANE_ATTENTION,
         [TD_ROLE_MLP_GATE] = LANE_MLP,          [TD_ROLE_MLP_UP] = LANE_MLP,
         [TD_ROLE_MLP_GATE_UP] = LANE_MLP,
     };
@@ -50,7 +51,8 @@ static enum lane lane_into(const struct td_item *item)
 static enum lane lane_out_of(const struct td_item *item)
 {
     bool input = td_role_of(item->name, item->layer, item->stage).kind == TD_PART_INPUT;
-    if (item->role == TD_ROLE_ATTN_O || strcmp(item->stage, "post_attn") == 0)
+    if (item->role == TD_ROLE_ATTN_O || (item->role == TD_ROLE_CONTEXT && !input) ||
+        strcmp(item->stage, "post_attn") == 0)
         return LANE_ATTENTION;
     if (item->role == TD_ROLE_MLP_DOWN)
         return LANE_MLP;
@@ -70,8 +72,10 @@ static bool goes_on(const struct td_match *m, const struct td_match *next)
     size_t length = strlen(m->a->stage);
     if (strncmp(next->a->stage, m->a->stage, length) == 0 && strcmp(next->a->stage + length, "_final") == 0)
         return true;
-    return (m->a->role == TD_ROLE_ATTN_Q && next->a->role == TD_ROLE_ATTN_Q_NORM) ||
-           (m->a->role == TD_ROLE_ATTN_K && next->a->role == TD_ROLE_ATTN_K_NORM);
+    return (m->a->role == TD_ROLE_ATTN_Q &&
+            (next->a->role == TD_ROLE_ATTN_Q_NORM || next->a->role == TD_ROLE_ATTN_Q_ROPE)) ||
+           (m->a->role == TD_ROLE_ATTN_K &&
+            (next->a->role == TD_ROLE_ATTN_K_NORM || next->a->role == TD_ROLE_ATTN_K_ROPE));
 }
 
 /* Another tensor of the layer, that was measured. */
@@ -116,15 +120,22 @@ static enum word word_of(const struct td_fit *fit, size_t i, size_t k)
     return agrees ? FOR : AGAINST;
 }
 
-/* Two tensors of the layer that no role names, after the rotary embedding then, agree in rotary order: the
- * embedding expected it, and their product is the same in any order. */
+/* Behind the rotary embedding, by its name or because no role names it. */
+static bool is_behind_rotation(const struct td_item *item)
+{
+    return item->role == TD_ROLE_ATTN_Q_ROPE || item->role == TD_ROLE_ATTN_K_ROPE ||
+           (item->role == TD_ROLE_NONE && !item->parameter);
+}
+
+/* Two tensors of the layer behind the rotary embedding agree in rotary order: the embedding expected it, and
+ * their product is the same in any order. */
 static bool is_rotated_so(const struct td_fit *fit, size_t i)
 {
     int agreeing = 0;
     for (size_t k = 0; k < fit->matches->count && fit->list[i].layout->rotary; k++) {
         const struct td_match *m = match_at(fit, k);
         agreeing += td_fitting_measured(&fit->list[k]) && m->a->layer == match_at(fit, i)->a->layer &&
-                    m->a->role == TD_ROLE_NONE && !m->a->parameter && fit->list[k].layout->rotary &&
+                    is_behind_rotation(m->a) && fit->list[k].layout->rotary &&
                     fit->list[k].by_values <= TD_WITHIN;
     }
     return agreeing > 1;
