@@ -78,7 +78,7 @@ def test_what_lies_in_between_is_named(tdbg, tmp_path):
     (b / "9_other.npy").unlink()
     text = words(tdbg.text("diff", "-q", a, b, status=1))
     assert "First divergence: layer 2, query." in text
-    assert "lies what has no partner: 1_lost.npy (only in A). The mistake may be in there." in text
+    assert "Before it, 1 tensor has no partner (1_lost.npy of A): the mistake may be in there." in text
     (a / "1_lost.npy").unlink()
     assert "may be in there" not in tdbg.text("diff", "-q", a, b, status=1)
 
