@@ -139,8 +139,8 @@ typedef struct tdbg_diff tdbg_diff;
 
 /* Zero or NULL: the default. One rule decides: a policy, tolerances, or a reference. */
 struct tdbg_diff_options {
-    const char *match;         /* auto, stage, exact, fuzzy, fused, shape, regex:FROM=>TO, program:COMMAND, or
-                                * a chain with commas */
+    const char *match;         /* auto, stage, value, exact, fuzzy, fused, shape, regex:FROM=>TO,
+                                * program:COMMAND, or a chain with commas */
     double threshold;          /* similarity that fuzzy names need, up to 1; 0: 0.6 */
     const char *pairs;         /* a JSON file of pairs by hand */
     const char *policy;        /* noise (follows types and depth), strict (a tolerance for each type) */

@@ -20,8 +20,8 @@ def diff(a, b, *, match=None, threshold=0.0, pairs=None, policy=None, rtol=None,
          layout=None, top=5, names=None, coverage=None):
     """Compares; the document that `tdbg diff --json` prints, as a dict.
 
-    match       how tensors are paired: "auto", "stage", "exact", "fuzzy", "fused", "shape", "regex:FROM=>TO",
-                "program:COMMAND", or a chain with commas; threshold is the similarity that fuzzy names need
+    match       how tensors are paired: "auto", "stage", "value", "exact", "fuzzy", "fused", "shape",
+                "regex:FROM=>TO", "program:COMMAND", or a chain with commas; threshold is the similarity that fuzzy names need
     pairs       a JSON file of pairs by hand
     policy      "noise" (the default: what rounding explains is no divergence) or "strict" (a tolerance per type)
     rtol, atol  a tolerance for every element, instead of a policy

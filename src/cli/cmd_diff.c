@@ -149,15 +149,16 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const struct option options[] = {
     {"match", 0, OPTION_TEXT, SETUP(match), "S",
-     "how tensors are paired (auto): stage, exact, fuzzy, fused, shape, regex:FROM=>TO, program:CMD, or a "
-     "chain of them with commas; auto is stage,exact,fuzzy,fused,shape"},
+     "how tensors are paired (auto): stage, value, exact, fuzzy, fused, shape, regex:FROM=>TO, program:CMD, "
+     "or a chain of them with commas; auto is stage,weights,value,exact,fuzzy,fused,shape"},
     {"threshold", 0, OPTION_REAL, SETUP(threshold), "X",
      "similarity that fuzzy names need, above 0 and up to 1 (0.6)"},
     {"pairs", 0, OPTION_TEXT, SETUP(pairs), "FILE", "pairs by hand, from a JSON file; they come first"},
     {"names", 0, OPTION_TEXT, SETUP(names), "FILE",
      "what your engine calls its tensors: lines of PATTERN = STAGE, {L} for the layer"},
     {"coverage", 0, OPTION_REAL, SETUP(coverage), "X",
-     "share of the side with fewer tensors that needs a partner before they can agree (0.5)"},
+     "share of the side with fewer tensors that needs a partner before they can agree (0.5); half of it "
+     "is enough where the model's result agrees"},
     {"save-pairs", 0, OPTION_TEXT, FILES(pairs), "FILE",
      "write the pairs that were found, to edit and use again"},
     {"policy", 0, OPTION_TEXT, SETUP(policy), "P",
@@ -183,9 +184,10 @@ const struct command cmd_diff = {
     .summary = "Compare two dumps: where they part first, by how much, and why.",
     .usage = "A [B]",
     .help = "A and B are files, folders or archives, of any formats and types, or one tensor or slice of\n"
-            "such (PATH:NAME[5, 0:16]). Tensors are paired by name, lined up by their values (transposed\n"
-            "axes, head order, shards of several ranks), and judged: rounding that the types and the\n"
-            "depth explain is no divergence. The first divergence in execution order is diagnosed.\n"
+            "such (PATH:NAME[5, 0:16]). Tensors are paired by their names and values, whatever engines call\n"
+            "them, lined up by their values (transposed axes, head order, shards of several ranks), and\n"
+            "judged: rounding that the types and the depth explain is no divergence. The first divergence\n"
+            "in execution order is diagnosed.\n"
             "\n"
             "One PATH alone is compared with itself: every pair of its tensors, as they come; on a terminal\n"
             "the first 50. Pairs whose shapes do not line up are passed over.\n"

@@ -118,7 +118,7 @@ static bool was_heard(const struct td_schemes *s, const struct td_scheme *scheme
     for (size_t i = 0; i < scheme->count; i++) {
         const struct td_reading *r = s->readings[scheme->items[i]];
         if (r && r->count && !r->prints[0].constant)
-            return true;
+            return !scheme->unweighed || scheme->partner != TD_NO_SCHEME;
     }
     return false;
 }

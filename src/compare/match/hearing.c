@@ -135,6 +135,9 @@ static tdbg_status assign_group(struct round *r, enum td_phase phase, struct tdb
 {
     const struct group *g = &r->group;
     size_t cells = g->count[0] * g->count[1];
+    for (int s = 0; s < 2 && (int64_t)cells > MOST_WEIGHED; s++)
+        for (size_t i = 0; i < g->count[s]; i++)
+            r->h->schemes[s].list[g->list[s][i]].unweighed = true;
     if (cells == 0 || (int64_t)cells > MOST_WEIGHED || (phase == TD_LEFT && !is_one_left(r)))
         return TDBG_OK;
     r->scores = malloc(cells * sizeof *r->scores);

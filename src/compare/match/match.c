@@ -1,7 +1,8 @@
 /* match.c: the chain of strategies, and the order of what comes out. See match.h.
  *
- * Each strategy is a unit of its own (match_*.c) that sees what is still unpaired and pairs it. A tensor is
- * in one pair, but for fused tensors, of which every part is in one.
+ * Each strategy is a unit of its own (stage.c, evidence.c, exact.c, …) that sees what is still unpaired and
+ * pairs it. A tensor is in one pair, but for fused tensors, of which every part is in one. `automatic` says
+ * what `auto` stands for; values go before names there, as names alone mislead.
  */
 #include "compare/match/strategy.h"
 

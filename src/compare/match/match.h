@@ -1,16 +1,19 @@
 /* match.h: which tensor of A goes with which of B.
  *
  * A strategy looks at what is still unpaired and takes what it is sure of; `auto` is a chain of them, each
- * taking what the one before left. Every pair says who made it.
+ * taking what the one before left. Every pair says who made it, and how sure it is.
  *
  *     stage     {layer}_{stage}; layer sets that differ by a constant offset are paired through it
+ *     value     computed tensors as templates of names, all layers at once, by values, names and sizes
+ *               (evidence.c). A pair that it makes says `exact` where the names are the same, `fuzzy` where
+ *               they mean the same, `fused` where parts add up, else `value`. What it leaves alone is closed:
+ *               no later strategy guesses again
  *     exact     the same name
- *     fuzzy     names of one tensor in the families of Hugging Face, Megatron, llama.cpp, vLLM, else similar
- *               words above a threshold
+ *     fuzzy     names of one tensor in the engines of name/families_table.c, else similar words above a
+ *               threshold
  *     fused     q, k, v (or gate, up) on one side, one fused tensor on the other; experts one by one on one
  *               side, stacked on the other
  *     weights   stored tensors by values at a few positions, roles and modules (weights.c)
- *     value     computed tensors likewise (evidence.c)
  *     shape     what is left: the only candidates of a shape, confirmed by their values
  *     regex     the user's rule with captures
  *     manual    pairs files; the user's program. Always first: what a person said counts

@@ -26,6 +26,7 @@ struct td_scheme {
     size_t count;
     bool layered;
     const char *told;         /* what the user's names say that it is; NULL: nothing */
+    bool unweighed;           /* too many of its width: names pair them */
     bool settled;             /* of its two meanings the first: nobody on the other side has the second */
     bool guessed;             /* the role is put together from words, and in no table */
     bool only_one;            /* of its role on its side */

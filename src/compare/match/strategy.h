@@ -1,4 +1,8 @@
-/* strategy.h: what a strategy works with: what is still unpaired, and a way to pair it. */
+/* strategy.h: what a strategy works with: what is still unpaired, and a way to pair it.
+ *
+ * An item is in one pair, is another name of one that is (an alias), or is free. The strategy by evidence
+ * also closes items: it looked at all their values and found nobody, so that those behind it pass them over.
+ */
 #ifndef TD_COMPARE_MATCH_STRATEGY_H
 #define TD_COMPARE_MATCH_STRATEGY_H
 
