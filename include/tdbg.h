@@ -139,7 +139,7 @@ typedef struct tdbg_diff tdbg_diff;
 
 /* Zero or NULL: the default. One rule decides: a policy, tolerances, or a reference. */
 struct tdbg_diff_options {
-    const char *match;         /* auto, stage, value, exact, fuzzy, fused, shape, regex:FROM=>TO,
+    const char *match;         /* auto, stage, weights, value, exact, fuzzy, fused, shape, regex:FROM=>TO,
                                 * program:COMMAND, or a chain with commas */
     double threshold;          /* similarity that fuzzy names need, up to 1; 0: 0.6 */
     const char *pairs;         /* a JSON file of pairs by hand */

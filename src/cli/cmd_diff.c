@@ -149,8 +149,8 @@ static int run(struct cli *cli, int argc, char **argv)
 
 static const struct option options[] = {
     {"match", 0, OPTION_TEXT, SETUP(match), "S",
-     "how tensors are paired (auto): stage, value, exact, fuzzy, fused, shape, regex:FROM=>TO, program:CMD, "
-     "or a chain of them with commas; auto is stage,weights,value,exact,fuzzy,fused,shape"},
+     "how tensors are paired (auto): stage, weights, value, exact, fuzzy, fused, shape, regex:FROM=>TO, "
+     "program:CMD, or a chain of them with commas; auto is the first seven, in this order"},
     {"threshold", 0, OPTION_REAL, SETUP(threshold), "X",
      "similarity that fuzzy names need, above 0 and up to 1 (0.6)"},
     {"pairs", 0, OPTION_TEXT, SETUP(pairs), "FILE", "pairs by hand, from a JSON file; they come first"},

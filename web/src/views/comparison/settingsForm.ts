@@ -26,7 +26,7 @@ export type Field = Exclude<keyof Form, "unseen">;
 export type Errors = Partial<Record<Field | "form", string>>;
 
 export const STRATEGIES: Record<string, string> = {
-  auto: "auto: stage, value, exact, fuzzy, fused, shape",
+  auto: "auto: stage, weights, value, exact, fuzzy, fused, shape",
   stage: "layer and stage",
   exact: "exact name",
   fuzzy: "similar names",
