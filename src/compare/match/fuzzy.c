@@ -20,6 +20,15 @@ enum {
     MAX_CHOICES = 16   /* remembered for one tensor of A */
 };
 
+/* How sure names alone are: of one role; of words that are all the same. */
+static const double SURE_BY_ROLE = 0.97, SURE_BY_WORDS = 0.95;
+
+static void pair_by_names(struct td_matching *m, size_t a, size_t b, double sure)
+{
+    td_pair(m, a, b, TD_MATCH_FUZZY);
+    m->pairs[m->count - 1].sure = sure;
+}
+
 /* --- by role ------------------------------------------------------------------------------------------- */
 
 struct known {
@@ -112,7 +121,7 @@ static tdbg_status pair_known(struct td_matching *m, struct tdbg_error *error)
         size_t na = order <= 0 ? run_length(a, a_count, i) : 0,
                nb = order >= 0 ? run_length(b, b_count, j) : 0;
         if (order == 0 && na == 1 && nb == 1)
-            td_pair(m, a[i].index, b[j].index, TD_MATCH_FUZZY);
+            pair_by_names(m, a[i].index, b[j].index, SURE_BY_ROLE);
         i += na;
         j += nb;
     }
@@ -309,7 +318,7 @@ static tdbg_status pair_bucket(struct td_matching *m, struct bucket *k, struct t
         qsort(choices, count, sizeof *choices, compare_choices);
         for (size_t i = 0; i < count; i++)
             if (!m->paired[TD_SIDE_A][choices[i].a->index] && !m->paired[TD_SIDE_B][choices[i].b->index])
-                td_pair(m, choices[i].a->index, choices[i].b->index, TD_MATCH_FUZZY);
+                pair_by_names(m, choices[i].a->index, choices[i].b->index, SURE_BY_WORDS * choices[i].score);
     }
     free(k->seen);
     free(k->postings);

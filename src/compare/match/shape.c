@@ -27,6 +27,9 @@ enum {
 /* Quantiles of 1024 samples scatter by some 3 % of the spread; twice the distance is clearly farther. */
 static const double near_enough = 0.05, clearly = 2.0;
 
+/* How sure a pair is that nothing but quantiles, or a shape that only two have, has made. */
+static const double SURE_BY_VALUES = 0.9, SURE_BY_SHAPE = 0.7;
+
 struct shaped {
     struct td_shape shape; /* without ones, ascending */
     size_t index, order;
@@ -138,6 +141,12 @@ static double distance(const struct shaped *a, const struct shaped *b)
     return spread > 0 ? sqrt(apart / spread) : INFINITY;
 }
 
+static void pair_by_shape(struct td_matching *m, size_t a, size_t b, double sure)
+{
+    td_pair(m, a, b, TD_MATCH_SHAPE);
+    m->pairs[m->count - 1].sure = sure;
+}
+
 struct nearest {
     size_t which;
     double best, next;
@@ -179,7 +188,7 @@ static tdbg_status pair_by_value(struct td_matching *m, struct shaped *a, size_t
         }
     for (size_t i = 0; i < na; i++)
         if (is_sure(&from[i]) && is_sure(&to[from[i].which]) && to[from[i].which].which == i)
-            td_pair(m, a[i].index, b[from[i].which].index, TD_MATCH_SHAPE);
+            pair_by_shape(m, a[i].index, b[from[i].which].index, SURE_BY_VALUES);
     free(from);
     return TDBG_OK;
 }
@@ -223,7 +232,7 @@ tdbg_status td_match_by_shape(struct td_matching *m, const char *argument, struc
             continue;
         if (na == 1 && nb == 1 && !needs_values(m, x, y)) {
             if (!td_layers_clash(m, x->index, y->index))
-                td_pair(m, x->index, y->index, TD_MATCH_SHAPE);
+                pair_by_shape(m, x->index, y->index, SURE_BY_SHAPE);
         } else if (na <= MAX_GROUP && nb <= MAX_GROUP) {
             TD_TRY(pair_by_value(m, x, na, y, nb, error));
         }
