@@ -123,7 +123,7 @@ static bool are_entry(const struct td_hearing *h, enum td_which which, size_t sc
         return false;
     for (size_t k = 0; k < right->count; k++)
         if (!right->list[k].layered && right->list[k].order > before->order &&
-            right->list[k].order < right->first_layered)
+            right->list[k].order < right->first_layered && !td_twins_are(right, k, other))
             return false;
     return true;
 }

@@ -44,11 +44,15 @@ static const double SHIFTED = 0.5, BEHIND = 0.7;
 static bool are_near(enum td_role a, enum td_role b)
 {
     static const enum td_role near[][2] = {
-        {TD_ROLE_ATTN_O, TD_ROLE_ATTN},         {TD_ROLE_ATTN_O, TD_ROLE_NORM_ATTN_POST},
-        {TD_ROLE_MLP_DOWN, TD_ROLE_MLP},        {TD_ROLE_MLP_DOWN, TD_ROLE_NORM_MLP_POST},
-        {TD_ROLE_SCORES, TD_ROLE_PROBS},        {TD_ROLE_LAYER, TD_ROLE_STREAM},
-        {TD_ROLE_ATTN, TD_ROLE_NORM_ATTN_POST}, {TD_ROLE_MLP, TD_ROLE_NORM_MLP_POST},
-        {TD_ROLE_MLP_UP, TD_ROLE_MLP_GATE_UP},  {TD_ROLE_NORM_MLP, TD_ROLE_NORM_ATTN_POST},
+        {TD_ROLE_ATTN_O, TD_ROLE_ATTN},
+        {TD_ROLE_ATTN_O, TD_ROLE_NORM_ATTN_POST},
+        {TD_ROLE_MLP_DOWN, TD_ROLE_MLP},
+        {TD_ROLE_MLP_DOWN, TD_ROLE_NORM_MLP_POST},
+        {TD_ROLE_LAYER, TD_ROLE_STREAM},
+        {TD_ROLE_ATTN, TD_ROLE_NORM_ATTN_POST},
+        {TD_ROLE_MLP, TD_ROLE_NORM_MLP_POST},
+        {TD_ROLE_MLP_UP, TD_ROLE_MLP_GATE_UP},
+        {TD_ROLE_NORM_MLP, TD_ROLE_NORM_ATTN_POST},
     };
     for (size_t i = 0; i < sizeof near / sizeof *near; i++)
         if ((near[i][0] == a && near[i][1] == b) || (near[i][0] == b && near[i][1] == a))
@@ -295,7 +299,7 @@ static struct td_kinship weigh(const struct td_kin *kin, const struct td_scheme 
     if (tally.against_flow)
         out.score += out.same_name && (kin->one_engine || out.equal > 0) ? 0 : -INFINITY;
     bool turned = tally.turned && is_other_end_of_rotation(a, b);
-    if (!out.same_name && !tally.agrees && (turned || (out.scaled && !out.same_role)))
+    if (!out.same_name && !tally.agrees && (turned || (out.scaled && td_roles_meet(a, b) != TD_MEANS_SAME)))
         out.score = -INFINITY;
     return out;
 }

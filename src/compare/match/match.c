@@ -306,14 +306,32 @@ static tdbg_status find_anchors(struct td_matching *m, size_t *anchors, struct t
     return TDBG_OK;
 }
 
-/* Aliases by what they are another name of, the best name first: the name of a leaf before that of a
- * container, an output before an input, a short one before a long one. */
+/* Aliases by what they are another name of, the best name first: an output before an input, the name of a
+ * leaf before that of a container, a short one before a long one. */
 struct named {
     const struct td_item *item;
     size_t root;
     enum td_which which;
-    bool input;
+    bool input, container;
 };
+
+static struct named name_of(const struct td_matching *m, enum td_which which, size_t item, size_t root)
+{
+    const struct td_item *named = &m->side[which]->items[item];
+    bool whole = strcmp(named->stage, "input") == 0 || strncmp(named->stage, "input.", 6) == 0;
+    return (struct named){named, root, which, whole || m->identity[which][item].kind == TD_PART_INPUT,
+                          td_names_container(named)};
+}
+
+static int compare_goodness(const struct named *a, const struct named *b)
+{
+    if (a->input != b->input)
+        return a->input ? 1 : -1;
+    if (a->container != b->container)
+        return a->container ? 1 : -1;
+    size_t la = strlen(a->item->name), lb = strlen(b->item->name);
+    return la != lb ? (la > lb) - (la < lb) : strcmp(a->item->name, b->item->name);
+}
 
 static int compare_named(const void *x, const void *y)
 {
@@ -322,12 +340,7 @@ static int compare_named(const void *x, const void *y)
         return a->which < b->which ? -1 : 1;
     if (a->root != b->root)
         return a->root < b->root ? -1 : 1;
-    if (a->input != b->input)
-        return a->input ? 1 : -1;
-    size_t la = strlen(a->item->name), lb = strlen(b->item->name);
-    if (la != lb)
-        return la < lb ? -1 : 1;
-    return strcmp(a->item->name, b->item->name);
+    return compare_goodness(a, b);
 }
 
 /* All names of an item. */
@@ -351,7 +364,15 @@ static struct td_aliases aliases_of(const struct known_as *known, size_t count, 
     return found ? found->names : (struct td_aliases){0};
 }
 
-/* Gives every pair the other names of its two tensors; the name it goes by stands first. */
+/* Who was paired under one of its names is told under the best. */
+static void go_by_best(const struct td_item **item, const char **template, const struct td_aliases *names)
+{
+    *item = names->items[0];
+    *template = (*item)->layer >= 0 ? (*item)->scheme : NULL;
+}
+
+/* Gives every pair the other names of its two tensors, the best first; what was found by evidence goes by it.
+ */
 static tdbg_status name_aliases(struct td_matching *m, struct tdbg_error *error)
 {
     struct named *list = td_arena_array(&m->scratch, m->alias_count + 1, sizeof *list);
@@ -361,9 +382,7 @@ static tdbg_status name_aliases(struct td_matching *m, struct tdbg_error *error)
         return td_fail_nomem(error);
     for (size_t i = 0; i < m->alias_count; i++) {
         const struct td_alias *alias = &m->aliases[i];
-        const struct td_item *item = &m->side[alias->which]->items[alias->item];
-        list[i] = (struct named){item, alias->twin, alias->which,
-                                 m->identity[alias->which][alias->item].kind == TD_PART_INPUT};
+        list[i] = name_of(m, alias->which, alias->item, alias->twin);
     }
     if (m->alias_count)
         qsort(list, m->alias_count, sizeof *list, compare_named);
@@ -375,16 +394,25 @@ static tdbg_status name_aliases(struct td_matching *m, struct tdbg_error *error)
         const struct td_item **items = td_arena_array(m->kept, n + 1, sizeof(*items));
         if (!items)
             return td_fail_nomem(error);
-        items[0] = root;
-        for (size_t k = 0; k < n; k++)
-            items[k + 1] = list[i + k].item;
+        struct named own = name_of(m, list[i].which, list[i].root, list[i].root);
+        size_t at = 0, better = 0;
+        while (better < n && compare_goodness(&list[i + better], &own) < 0)
+            better++;
+        for (size_t k = 0; k <= n; k++)
+            items[k] = k == better ? root : list[i + at++].item;
         known[count++] = (struct known_as){root, {items, n + 1}};
     }
     if (count)
         qsort(known, count, sizeof *known, compare_known);
     for (size_t p = 0; p < m->count; p++) {
-        m->pairs[p].aliases_a = aliases_of(known, count, m->pairs[p].a);
-        m->pairs[p].aliases_b = aliases_of(known, count, m->pairs[p].b);
+        struct td_match *match = &m->pairs[p];
+        match->aliases_a = aliases_of(known, count, match->a);
+        match->aliases_b = aliases_of(known, count, match->b);
+        bool by_evidence = match->strategy == TD_MATCH_VALUE || match->strategy == TD_MATCH_FUZZY;
+        if (by_evidence && match->aliases_a.count)
+            go_by_best(&match->a, &match->template_a, &match->aliases_a);
+        if (by_evidence && match->aliases_b.count)
+            go_by_best(&match->b, &match->template_b, &match->aliases_b);
     }
     return TDBG_OK;
 }

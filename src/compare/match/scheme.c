@@ -80,7 +80,7 @@ static enum td_role feeds(enum td_role role)
 }
 
 /* A name that ends in a number, or in a word for a whole part of the model. */
-static bool names_container(const struct td_item *item)
+bool td_names_container(const struct td_item *item)
 {
     static const char *const words[] = {"mlp",    "attn",  "self_attn", "attention", "self_attention",
                                         "ffn",    "moe",   "encoder",   "decoder",   "model",
@@ -115,7 +115,7 @@ static void describe(struct td_scheme *s, const struct td_matching *m, enum td_w
     const struct td_item *item = &m->side[which]->items[s->items[0]];
     const struct td_identity *id = &m->identity[which][s->items[0]];
     s->layered = item->layer >= 0;
-    s->container = names_container(item);
+    s->container = td_names_container(item);
     s->role = id->role;
     s->other = id->other;
     s->guessed = id->guessed;

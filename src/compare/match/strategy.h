@@ -98,6 +98,9 @@ size_t td_keys_find(const struct td_keys *keys, const char *key, size_t *first);
 /* Length of the folders that every name of the side begins with. */
 size_t td_common_folder(const struct td_side *side);
 
+/* The name says where in the model it is and not what: layers.3, mlp, self_attn.0. */
+bool td_names_container(const struct td_item *item);
+
 /* The part of a name that tells tensors apart: the key within the file, else the file without folder and
  * extension. */
 const char *td_bare_name(struct td_matching *m, enum td_which which, size_t index);
