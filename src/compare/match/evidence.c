@@ -13,6 +13,8 @@
 #include "compare/match/fusion.h"
 #include "compare/match/hearing.h"
 
+#include <string.h>
+
 /* A mistake may move what follows by as little as rounding does: what proves that there is none is closer. */
 static const double RIGHT = 0.3;
 
@@ -133,6 +135,18 @@ static void close_rest(struct td_hearing *h)
         }
 }
 
+/* A name that came up again with the same values is no second tensor. */
+static void cover_repeated(struct td_schemes *s)
+{
+    for (size_t k = 0; k < s->count; k++) {
+        const char *mark = strchr(s->list[k].name, '#');
+        size_t length = mark ? (size_t)(mark - s->list[k].name) : 0;
+        for (size_t j = 0; length && j < s->count && !s->list[k].covered; j++)
+            s->list[k].covered = strncmp(s->list[j].name, s->list[k].name, length) == 0 &&
+                                 s->list[j].name[length] == 0 && td_twins_are(s, k, j);
+    }
+}
+
 tdbg_status td_match_by_evidence(struct td_matching *m, const char *argument, struct tdbg_error *error)
 {
     (void)argument;
@@ -144,6 +158,8 @@ tdbg_status td_match_by_evidence(struct td_matching *m, const char *argument, st
     TD_TRY(td_kin_init(&h.kin, schemes, m, error));
     for (int s = 0; s < 2; s++)
         TD_TRY(td_twins_init(&h.twins[s], &schemes[s], &m->scratch, error));
+    for (int s = 0; s < 2; s++)
+        cover_repeated(&schemes[s]);
     TD_TRY(pair_sure(&h, error));
     cover(&h);
     TD_TRY(td_match_fusions(m, &h.kin, error));

@@ -12,7 +12,7 @@ enum {
 static const double ADDS_UP = 0.1, ADDS_UP_FINE = 5e-3;
 
 /* Where no layer adds up, tokens that lie to each other as in the whole. */
-static const double ALIKE = 0.8;
+static const double ALIKE = 0.9;
 
 struct fusion {
     enum td_which whole_side;

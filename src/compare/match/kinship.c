@@ -332,13 +332,19 @@ static const char *bare_name(const struct td_scheme *s, size_t common, struct td
     return td_arena_strndup(arena, s->name + common, name.stem > common ? name.stem - common : 0);
 }
 
-/* The name of a model's result, where its head stands beside it. */
+/* The name of a model's result; its head may stand beside it. */
 static bool names_result(const struct td_scheme *s)
 {
-    return !s->layered && s->role == TD_ROLE_HEAD && strstr(s->name, "logits");
+    return !s->layered && (strstr(s->name, "logits") || strstr(s->name, "result_output"));
 }
 
-/* What a dump ends in is its result, whatever it is called. */
+static bool is_head(const struct td_scheme *s)
+{
+    return !s->layered && s->role == TD_ROLE_HEAD;
+}
+
+/* What a dump ends in is its result, whatever it is called. NULL where a head stands beside what was made of
+ * it, and no name tells which is which. */
 static const struct td_scheme *last_of(const struct td_schemes *s)
 {
     const struct td_scheme *last = NULL;
@@ -348,11 +354,31 @@ static const struct td_scheme *last_of(const struct td_schemes *s)
             last = &s->list[k];
     if (!last || last->layered || (last->role != TD_ROLE_HEAD && last->role != TD_ROLE_NONE))
         return NULL;
-    for (size_t k = 0; k < s->count && !names_result(last); k++) /* a head and what is made of it */
-        if (&s->list[k] != last && !s->list[k].layered && s->list[k].role == TD_ROLE_HEAD &&
-            !td_twins_are(s, k, (size_t)(last - s->list)))
+    for (size_t k = 0; k < s->count && !names_result(last); k++)
+        if (&s->list[k] != last && is_head(&s->list[k]) && !td_twins_are(s, k, (size_t)(last - s->list)))
             return NULL;
     return last;
+}
+
+/* Besides the last a head that holds something else: what is made of it is scaled or capped. */
+static bool has_head_beside(const struct td_schemes *s, const struct td_scheme *last)
+{
+    for (size_t k = 0; k < s->count; k++)
+        if (&s->list[k] != last && is_head(&s->list[k]) && !td_twins_are(s, k, (size_t)(last - s->list)))
+            return true;
+    return false;
+}
+
+/* A head alone may be that of a model that goes on behind it: then values decide, unless its name says that
+ * it is the result. */
+static bool end_in_one(const struct td_schemes schemes[2], const struct td_scheme *a,
+                       const struct td_scheme *b)
+{
+    if (!a || !b || (a->role != TD_ROLE_HEAD && b->role != TD_ROLE_HEAD))
+        return false;
+    bool results =
+        (names_result(a) || a->role == TD_ROLE_NONE) && (names_result(b) || b->role == TD_ROLE_NONE);
+    return results || (!has_head_beside(&schemes[0], a) && !has_head_beside(&schemes[1], b));
 }
 
 /* What the user calls a stage. One that tdbg knows gives the template its role; any other is a name of the
@@ -443,7 +469,7 @@ tdbg_status td_kin_init(struct td_kin *kin, struct td_schemes schemes[2], struct
     kin->one_engine = share_names(kin);
     meet_roles(schemes);
     const struct td_scheme *a = last_of(&schemes[0]), *b = last_of(&schemes[1]);
-    if (a && b && (a->role == TD_ROLE_HEAD || b->role == TD_ROLE_HEAD)) {
+    if (end_in_one(schemes, a, b)) {
         kin->last[0] = a;
         kin->last[1] = b;
     }

@@ -469,11 +469,12 @@ static void identify(struct td_matching *m, enum td_which which)
             id->guessed = id->role != TD_ROLE_NONE;
         }
         decoder = decoder || id->decoder;
-        norm_mlp[id->stack] = norm_mlp[id->stack] || id->role == TD_ROLE_NORM_MLP;
+        norm_mlp[id->stack] = norm_mlp[id->stack] || (id->role == TD_ROLE_NORM_MLP && !id->guessed);
     }
     for (size_t i = 0; i < side->count; i++) {
         struct td_identity *id = &m->identity[which][i];
-        if (id->role == TD_ROLE_NORM_ATTN_POST && !norm_mlp[id->stack])
+        bool may_be = id->other == TD_ROLE_NONE || id->other == TD_ROLE_NORM_MLP;
+        if (id->role == TD_ROLE_NORM_ATTN_POST && may_be && !norm_mlp[id->stack])
             id->role = TD_ROLE_NORM_MLP;
         if (id->stack == TD_STACK_ENCODER && !decoder)
             id->stack = TD_STACK_MAIN;

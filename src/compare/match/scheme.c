@@ -412,10 +412,32 @@ static double unit_of(const struct td_schemes *s)
     return fmax(td_side_grid(s->side), 2 * coarse > s->count ? unit : 0);
 }
 
+/* As many layers on both sides that begin elsewhere: one counts from 1. Where names or values have told an
+ * offset that stands. */
+static void count_from_one(struct td_matching *m)
+{
+    int64_t least[2], most[2];
+    for (int s = 0; s < 2; s++) {
+        least[s] = INT64_MAX;
+        most[s] = -1;
+        for (size_t i = 0; i < m->side[s]->count; i++) {
+            int64_t layer = m->side[s]->items[i].layer;
+            if (layer >= 0 && layer < least[s])
+                least[s] = layer;
+            most[s] = layer > most[s] ? layer : most[s];
+        }
+    }
+    int64_t offset = least[1] - least[0];
+    if (m->layer_offset == 0 && most[0] > least[0] && most[0] - least[0] == most[1] - least[1] &&
+        (offset == 1 || offset == -1))
+        m->layer_offset = offset;
+}
+
 tdbg_status td_schemes_init(struct td_schemes out[2], struct td_matching *m, struct tdbg_error *error)
 {
     int64_t layers[2][LOOKED_AT];
     int counts[2];
+    count_from_one(m);
     for (enum td_which which = TD_SIDE_A; which <= TD_SIDE_B; which++) {
         out[which] = (struct td_schemes){0};
         TD_TRY(collect(&out[which], m, which, error));
