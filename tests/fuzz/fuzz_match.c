@@ -110,14 +110,17 @@ static const char *split(char *text, struct names sides[2])
     return chain;
 }
 
-/* Other names of a tensor are in no pair of their own; the first is the one that the pair has. */
+/* Other names of a tensor are in no pair of their own; the name that the pair has is one of all. */
 static void check_aliases(const struct td_aliases *aliases, const struct td_side *side,
                           const struct td_item *item, size_t *seen, bool first)
 {
-    if (aliases->count && (!aliases->items || aliases->items[0] != item))
+    size_t own = 0;
+    for (size_t k = 0; k < aliases->count; k++)
+        own += aliases->items[k] == item;
+    if (aliases->count && own != 1)
         abort();
-    for (size_t k = 1; first && k < aliases->count; k++)
-        if (seen[aliases->items[k] - side->items]++)
+    for (size_t k = 0; first && k < aliases->count; k++)
+        if (aliases->items[k] != item && seen[aliases->items[k] - side->items]++)
             abort();
 }
 

@@ -9,7 +9,10 @@
 #include <string.h>
 
 /* A row of more elements than this is no token of a model but a picture, and is sampled. */
-static const int64_t WIDEST = INT64_C(1) << 22;
+static const int64_t WIDEST = INT64_C(1) << 19;
+
+/* Views whose elements share bytes are read token by token up to this many elements. */
+static const int64_t MOST_SHARED = INT64_C(1) << 18;
 
 /* Rows with fewer elements tell little; a scalar nothing. */
 enum { NARROWEST = 2 };
@@ -182,7 +185,10 @@ struct td_print_cost td_print_cost(const struct td_item *item, const struct td_t
     const struct td_shape *shape = &item->parts[0]->shape;
     struct td_print_cost cost = {TD_PRINT_CHANNELS, TD_PRINT_CHANNELS};
     int readings = 0;
-    for (int axis = 0; tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS; axis++) {
+    /* A few bytes can pose as rows without end. */
+    bool walked = item->parts[0]->count <= MOST_SHARED || !td_view_overlaps(&item->parts[0]->view);
+    for (int axis = 0; walked && tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS;
+         axis++) {
         int64_t width = shape->size[axis] > 0 ? item->parts[0]->count / shape->size[axis] : 0;
         if (!may_hold_tokens(tokens, shape->size[axis]) || width / tokens->batch > WIDEST)
             continue;
@@ -201,7 +207,9 @@ int td_print_take(struct td_print out[TD_PRINT_READINGS], const struct td_item *
     int readings = 0;
     if (item->part_count != 1 || (td_tensor_is_dense(item->parts[0]) && !item->parts[0]->view.data))
         return 0;
-    for (int axis = 0; tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS; axis++)
+    /* A few bytes can pose as rows without end. */
+    bool walked = item->parts[0]->count <= MOST_SHARED || !td_view_overlaps(&item->parts[0]->view);
+    for (int axis = 0; walked && tokens->count && axis < shape->ndim && readings < TD_PRINT_READINGS; axis++)
         if (may_hold_tokens(tokens, shape->size[axis]))
             readings += read_tokens(&out[readings], item, axis, tokens, arena);
     if (readings == 0)
